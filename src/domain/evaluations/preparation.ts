@@ -4,7 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { keptRows, scoredRows } from '../../contract/evaluations.ts';
-import type { RowShape } from '../../contract/rows.ts';
+import { type RowShape, rowShapes } from '../../contract/rows.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults } from '../../faults.ts';
@@ -152,8 +152,11 @@ export function createPreparation(options: PreparationOptions): Preparation {
     const cut = join(options.dir, `${name}.jsonl`);
     try {
       const rowsDigest = await firstRows(data.path, cut, rows);
-      const known = subject.jobId === null ? 0 : await countKnownRows(cut, trainedRows(subject.jobId));
-      const warning = knownRowsWarning(known, rows);
+      const known =
+        subject.jobId === null
+          ? 0
+          : await countKnownRows(cut, trainedRows(subject.jobId), rowShapes[data.shape]);
+      const warning = knownRowsWarning(known, rows, Number(trained?.settings.eval_split ?? 0) > 0);
       const own = Object.fromEntries(
         keptSettings.flatMap((key) =>
           trained?.settings[key] === undefined ? [] : [[key, trained.settings[key]]],

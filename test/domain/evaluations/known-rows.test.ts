@@ -11,24 +11,33 @@ const file = (name: string, rows: readonly string[]) => {
   writeFileSync(path, rows.join('\n'));
   return path;
 };
+const fields = ['input', 'output'];
 const row = (n: number) => JSON.stringify({ input: `${n}`, output: 'é' });
 
-test('rows are counted that are in the other file, also those that are written twice there or here', async () => {
+test('rows are counted that are in the other file, also those that are written twice or in another way', async () => {
   const scored = file('scored.jsonl', [row(1), '', ` ${row(2)} `, row(2), row(9), '']);
-  const trained = file('trained.jsonl', [row(2), row(2), row(3), row(1)]);
-  assert.is(await countKnownRows(scored, trained), 3);
-  assert.is(await countKnownRows(scored, file('none.jsonl', [row(4)])), 0);
-  assert.is(await countKnownRows(scored, join(folder, 'deleted.jsonl')), 0);
+  const trained = file('trained.jsonl', [
+    row(2),
+    row(2),
+    'no JSON',
+    'null',
+    `{"output": "\\u00e9", "input": "1"}`,
+  ]);
+  assert.is(await countKnownRows(scored, trained, fields), 3);
+  assert.is(await countKnownRows(scored, file('none.jsonl', [row(4)]), fields), 0);
+  assert.is(await countKnownRows(scored, join(folder, 'deleted.jsonl'), fields), 0);
 });
 
 test('the warning tells how many, and there is none without any', () => {
-  assert.is(knownRowsWarning(0, 40), null);
+  assert.is(knownRowsWarning(0, 40, false), null);
   assert.match(
-    knownRowsWarning(12, 40) ?? '',
+    knownRowsWarning(12, 40, false) ?? '',
     /^12 of the 40 rows are in the dataset that the model was trained on/,
   );
-  assert.match(knownRowsWarning(40, 40) ?? '', /^All 40 rows are in/);
-  assert.match(knownRowsWarning(1, 1) ?? '', /^The row is in/);
+  assert.match(knownRowsWarning(40, 40, false) ?? '', /^All 40 rows are in/);
+  assert.match(knownRowsWarning(1, 1, false) ?? '', /^The row is in/);
+  // Which rows a split held out is not known here.
+  assert.match(knownRowsWarning(12, 40, true) ?? '', 'Unless they are in that part, the figures are better');
 });
 
 test.run();

@@ -11,8 +11,8 @@ export interface PartWanted {
   readonly seed: number;
   /** Whether the part has the rows that are held out, or the others. */
   readonly part: 'training' | 'validation';
-  /** Whether each row is held out, if that is not to be drawn. */
-  readonly drawn?: readonly boolean[] | null;
+  /** 1 for each row that is held out, if that is not to be drawn. */
+  readonly drawn?: Uint8Array | null;
 }
 
 /** Bytes read at a time. */
@@ -37,7 +37,7 @@ export async function* datasetPart(path: string, wanted: PartWanted): AsyncGener
       if (isMine === null) {
         while (at < piece.length && (piece[at] as number) <= 0x20) at += 1;
         if (at === piece.length) break;
-        const isHeldOut = drawn?.[wanted.rows - left] ?? random() * left < wantedLeft;
+        const isHeldOut = drawn === null ? random() * left < wantedLeft : drawn[wanted.rows - left] === 1;
         left -= 1;
         if (isHeldOut) wantedLeft -= 1;
         isMine = isHeldOut === (wanted.part === 'validation');

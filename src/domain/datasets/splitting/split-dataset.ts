@@ -6,6 +6,7 @@ import type { Dataset } from '../dataset.ts';
 import type { DatasetWriter, ReceivedFile } from '../files/dataset-writer.ts';
 import { datasetPart } from './dataset-part.ts';
 import { drawGroups, equalRows } from './equal-rows.ts';
+import { requireClient } from './require-client.ts';
 import { type SplitWanted, splitSizes } from './split-sizes.ts';
 
 /** The two datasets that a split makes. */
@@ -29,13 +30,14 @@ export async function splitDataset(
   const { name, validation: found } = dataset;
   const { rows, heldOut: asked } = splitSizes(dataset, wanted);
   // A model has learned the answers to rows that it was trained on.
-  const groups = found.shape === null ? null : await equalRows(join(dir, name), rowShapes[found.shape]);
+  const groups =
+    found.shape === null ? null : await equalRows(join(dir, name), rowShapes[found.shape], rows, signal);
   const drawn = groups && drawGroups(groups, asked, wanted.seed);
-  const heldOut = drawn === null ? asked : drawn.filter(Boolean).length;
+  const heldOut = drawn === null ? asked : drawn.filter((one) => one === 1).length;
   if (heldOut < minimumRows) {
     throw new AppError(
       'invalid',
-      `Equal rows of ${name} stay together, and so ${heldOut} of them would be held out; at least ${minimumRows} are needed. Remove duplicates, or hold out more rows.`,
+      `Identical rows of ${name} stay together, so only ${heldOut} rows would be held out; at least ${minimumRows} are needed. Remove duplicates, or hold out more rows.`,
     );
   }
   const names = writer.freeNames(name, ['-train', '-validation']);
@@ -63,7 +65,7 @@ export async function splitDataset(
 /** The pieces, until nobody waits for them. */
 async function* unless(signal: AbortSignal, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
-    if (signal.aborted) throw new AppError('invalid', 'The client left before the dataset was split.');
+    requireClient(signal);
     yield piece;
   }
 }

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+
+/** A SHA-1 that is the same for rows that are equal by these fields, however their JSON is written. */
+export function rowDigest(text: string, fields: readonly string[]): Buffer {
+  return createHash('sha1').update(contentOf(text, fields)).digest();
+}
+
+/** The text itself if it is not a row. */
+function contentOf(text: string, fields: readonly string[]): string {
+  try {
+    const row = JSON.parse(text.replace(/^\ufeff/, '')) as Readonly<Record<string, unknown>>;
+    return JSON.stringify(fields.map((field) => row[field]));
+  } catch {
+    return text;
+  }
+}
