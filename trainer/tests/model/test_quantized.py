@@ -212,7 +212,7 @@ MARLIN = {"quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin"}
         ({"quant_method": "bitnet"}, "unsupported", "(bitnet)"),
         ({"quant_method": "exl2"}, "unsupported", "(exl2)"),
         (MARLIN, "unsupported", "(gptq) in the form marlin; Hone reads gptq, gptq_v2"),
-        ({"quant_method": "awq", "version": "gemv"}, "unsupported", "(awq) in the form gemv; Hone reads gemm"),
+        ({"quant_method": "awq", "version": "gemv"}, "unsupported", "(awq) in the form gemv; Hone reads"),
         (
             {**stored_codes.compressed("pack-quantized"), "sparsity_config": {"format": "sparse-24-bitmask"}},
             "unsupported",
