@@ -6,7 +6,11 @@ export const stored = new Map<string, string>();
 const values: Record<string, unknown> = {
   location: new URL('http://127.0.0.1/'),
   history: { pushState: () => undefined, replaceState: () => undefined },
-  document: Object.assign(new EventTarget(), { visibilityState: 'visible' }),
+  document: Object.assign(new EventTarget(), {
+    visibilityState: 'visible',
+    // lit makes one when it is loaded.
+    createTreeWalker: () => ({}),
+  }),
   localStorage: {
     getItem: (key: string) => stored.get(key) ?? null,
     setItem: (key: string, value: string) => void stored.set(key, value),

@@ -21,7 +21,7 @@ export function judgementActions(
   isKept: boolean,
 ): TemplateResult | typeof nothing {
   const actions = [
-    ...(checkpoint === null
+    ...(checkpoint === null || !isKept
       ? []
       : [
           html`<a class="button" href="/playground/${job.model_id}?weights=step:${checkpoint}">
