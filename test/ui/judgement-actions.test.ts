@@ -1,10 +1,11 @@
-/** What the page offers after a judgement. */
+/** What the page offers after a judgement, and what "Measure now" starts. */
 import './page-globals.ts';
 
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { JobDetail } from '../../ui/api/types.ts';
-import { judgementActions } from '../../ui/views/runs/judgement.ts';
+import { judgementActions, startBoth } from '../../ui/views/runs/judgement.ts';
+import { type Asked, answerWith } from './page-globals.ts';
 
 const job = { job_id: 'train_1', model_id: 'mine', dataset: 'a.jsonl', request: {} } as unknown as JobDetail;
 const overfitted = {
@@ -28,6 +29,26 @@ test('a checkpoint is offered as long as its model is there, and the settings al
   assert.match(offered(true), '/playground/mine?weights=step:10');
   assert.not.match(offered(false), 'playground');
   for (const isKept of [true, false]) assert.match(offered(isKept), 'Train again with these settings');
+});
+
+test('of two evaluations of which one can be queued, that of the model is, and it is told', async () => {
+  const asked: Asked['body'][] = [];
+  const answers: unknown[] = [{ evaluation_id: 'eval_1' }, 409];
+  answerWith(({ body }) => {
+    asked.push(body);
+    return answers.shift();
+  });
+  const { started, error } = await startBoth(job);
+  assert.equal([started, error?.status], [['eval_1'], 409]);
+  assert.equal(asked, [
+    { dataset: 'a.jsonl', model: 'mine' },
+    { dataset: 'a.jsonl', model: 'mine', as_base: true },
+  ]);
+
+  answers.push({ evaluation_id: 'eval_2' }, { evaluation_id: 'eval_3' });
+  assert.equal(await startBoth(job), { started: ['eval_3', 'eval_2'], error: null });
+  answers.push(409);
+  assert.equal((await startBoth(job)).started, []);
 });
 
 test.run();

@@ -73,12 +73,12 @@ test('of a few rows none is held out: three are answered and marked, and "Measur
   assert.equal(await axeViolations(page), []);
   await keepPictures(page, 'own-rows-unmeasured');
   await page.getByRole('button', { name: 'Measure now' }).click();
-  await page.waitForURL(/\/evaluations\/results\?eval=eval_1&eval=eval_2$/);
+  await page.waitForURL(/\/evaluations\/results\?eval=eval_2&eval=eval_1$/);
   await page
     .getByText('All 12 rows are in the dataset that the model was trained on')
     .waitFor({ timeout: patienceMs });
   const of = async (id: string) => (await service.call('GET', `/api/evaluations/${id}`)).body;
-  const [base, tuned] = [await of('eval_1'), await of('eval_2')];
+  const [tuned, base] = [await of('eval_1'), await of('eval_2')];
   assert.equal(base.warnings, [], 'the base was not trained on them');
   assert.is(tuned.rows, 12);
   assert.equal(faults, []);

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
@@ -51,16 +52,28 @@ function trainAgain(
   router.go('/training');
 }
 
-/** Evaluates the model and its base on the run's dataset, and shows both. */
-async function measure(event: Event, { model_id: model, dataset }: JobDetail): Promise<void> {
+/** Evaluates the model and its base on the run's dataset, and shows what was started: nothing is queued twice. */
+async function measure(event: Event, job: JobDetail): Promise<void> {
   const button = event.currentTarget as HTMLButtonElement;
   button.disabled = true;
+  const { started, error } = await startBoth(job);
+  if (error !== null) toasts.show(error.message, 'error');
+  if (started.length > 0) router.go(evaluationsPath(started));
+  else button.disabled = false;
+}
+
+/** Starts the evaluations of a run's model and its base. @returns those that were started, that of the base first. */
+export async function startBoth({ model_id: model, dataset }: JobDetail): Promise<{
+  readonly started: readonly string[];
+  readonly error: ServiceError | null;
+}> {
+  const started: string[] = [];
   try {
-    const base = await service.startEvaluation({ dataset, model, as_base: true });
-    const tuned = await service.startEvaluation({ dataset, model });
-    router.go(evaluationsPath([base.evaluation_id, tuned.evaluation_id]));
+    // If only one can be queued, it is that of the model.
+    for (const side of [{}, { as_base: true }])
+      started.unshift((await service.startEvaluation({ dataset, model, ...side })).evaluation_id);
   } catch (error) {
-    toasts.show(asServiceError(error).message, 'error');
-    button.disabled = false;
+    return { started, error: asServiceError(error) };
   }
+  return { started, error: null };
 }
