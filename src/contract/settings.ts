@@ -224,7 +224,7 @@ export const settings = {
     maxItems: 16,
     maxLength: 65_536,
     recommended: null,
-    empty: 'three of the rows',
+    empty: 'three rows of the dataset',
     group: 'validation',
     help: 'One per line. The model answers them before, during and after training.',
   },

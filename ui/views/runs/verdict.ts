@@ -38,8 +38,7 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
     ${
       prompts.some(({ trained }) => trained)
         ? html`<p class="muted wrap">
-            These answers are to rows that it was trained on. They show what it has learned by heart, not how it answers new
-            ones.
+            These answers are to rows that it was trained on. They show what it has memorized, not how it answers new ones.
           </p>`
         : nothing
     }
