@@ -6,12 +6,14 @@ It lies in the job's folder as long as files are made of it.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.export.shared_base import base_directory
+from trainer.export.weights import DTYPE_BYTES, FLOATING
 from trainer.model import packed, quantized, view
 from trainer.protocol.contracts import Spec
 from trainer.protocol.model_config import stored_quantization
@@ -55,14 +57,8 @@ def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) 
     copy = spec.folder / FOLDER
     if copy.is_dir():
         return copy
-    names = view.weight_files(model) or [view.WEIGHTS]
-    grows = 2 if quantized.bits_of(config) == 8 else 4
-    size = grows * sum((model / name).stat().st_size for name in names)
-    advice = "(old models and checkpoints, the hub cache), or set export to none."
-    spare = spec.disk.spare_bytes if spec.disk else 0
-    refuse_beyond_free(spec.folder, {"base model in full precision": size}, spare, advice)
     scratch = spec.folder / f"{FOLDER}.partial"
-    dequantize(view.make_view(model, scratch), report)
+    dequantize(view.make_view(model, scratch), report, spec.disk.spare_bytes if spec.disk else 0)
     for path in scratch.iterdir():
         if path.is_symlink():
             # It is read as a model's folder, of which no link may lead out.
@@ -78,15 +74,23 @@ def remove_copy(job_folder: Path) -> None:
     shutil.rmtree(job_folder / FOLDER, ignore_errors=True)
 
 
-def dequantize(folder: Path, report: Callable[[float], None] = lambda share: None) -> None:
+def dequantize(folder: Path, report: Callable[[float], None] = lambda share: None, spare: float = 0) -> None:
     """Replaces the weight files of the view `folder`, which are links, by files in full precision, and its
-    config.json by one without the quantization."""
+    config.json by one without the quantization.
+
+    Failure `disk_full` when they and `spare` bytes do not fit on the disk.
+    """
     from safetensors import safe_open
     from safetensors.torch import save_file
 
     config = json.loads((folder / "config.json").read_text("utf-8"))
     names = view.weight_files(folder) or [view.WEIGHTS]
     opened = [safe_open((folder / name).resolve(), framework="pt") for name in names]
+    size = sum(full_bytes(file, quantized.bits_of(config)) for file in opened)
+    # A model that is trained from the copy needs it without an export, too.
+    way_out = "." if quantized.is_unpacked(config) else ", or set export to none."
+    advice = f"(old models and checkpoints, the hub cache){way_out}"
+    refuse_beyond_free(folder, {"base model in full precision": size}, spare, advice)
     stored = {key: file for file in opened for key in file.keys()}  # noqa: SIM118
     done, places = 0, {}
     for name, file in zip(names, opened, strict=True):
@@ -105,6 +109,18 @@ def dequantize(folder: Path, report: Callable[[float], None] = lambda share: Non
     if (folder / view.INDEX).exists():
         (folder / view.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), "utf-8")
     (folder / "config.json").write_text(json.dumps(quantized.without_quantization(config)), "utf-8")
+
+
+def full_bytes(file: safe_open, bits: int) -> float:
+    """About the bytes that the tensors of a weight file have in full precision, if its codes are of `bits`;
+    slightly more, as zero points count as weights."""
+    total = 0.0
+    for key in file.keys():  # noqa: SIM118
+        part = file.get_slice(key)
+        kind, count = part.get_dtype(), math.prod(part.get_shape())
+        width = DTYPE_BYTES.get(kind, 1)
+        total += count * width * (1 if kind in FLOATING else 16 / bits)
+    return total
 
 
 def _owner(key: str, method: str) -> str | None:

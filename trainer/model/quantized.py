@@ -54,12 +54,13 @@ def method_of(config: ModelConfig) -> str | None:
     return str(found.get("quant_method") or "unknown")
 
 
-def bits_of(config: ModelConfig) -> int | None:
-    """The bits of a stored weight, 8 or 4; None for plain weights, and where only the files say it."""
-    found = stored_quantization(config)
-    if found is None:
-        return None
-    return 8 if found.get("load_in_8bit") or method_of(config) in ("fp8", "mxfp8") else 4
+def bits_of(config: ModelConfig) -> int:
+    """The bits of a stored weight of a quantized model, the least of its layers'."""
+    found = stored_quantization(config) or {}
+    method = method_of(config)
+    if method in packed.FORMS:
+        return min(packed.bits_of(found))
+    return 8 if found.get("load_in_8bit") or method in ("fp8", "mxfp8") else 4
 
 
 def is_unpacked(config: ModelConfig) -> bool:

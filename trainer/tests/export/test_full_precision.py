@@ -1,13 +1,18 @@
 """An adapter of a model whose weights are stored quantized is merged into their values in full precision."""
 
 import json
+import shutil
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 
 from trainer.export import full_precision
+from trainer.model.quantized import bits_of
+from trainer.model.view import make_view
 from trainer.protocol.contracts import read_spec
+from trainer.protocol.failures import Failure
 from trainer.tests import export_fixture, jobs
 from trainer.tests.model import stored_codes
 from trainer.tests.model import test_quantized as stored
@@ -21,7 +26,7 @@ def quantized(models, folder, kind):
     """A tiny model that is stored as `kind`."""
     if kind == "mxfp4":
         return stored.in_mxfp4(folder)[0]
-    if kind in UNPACKED:
+    if kind in stored_codes.KINDS:
         stored_codes.store(models("llama"), folder / "stored", kind)
         return folder / "stored"
     if kind == "fp8":
@@ -65,6 +70,38 @@ def test_the_copy_has_the_values_that_transformers_reads(models, tmp_path, kind)
 def test_plain_weights_need_no_copy(models, tmp_path):
     spec = read_spec(jobs.make(tmp_path / "job", models("llama")))
     assert full_precision.directory(spec) == models("llama")
+
+
+@pytest.mark.parametrize("kind", (*KINDS, *stored_codes.KINDS))
+def test_the_size_of_the_copy_is_known_before(models, tmp_path, kind):
+    model = quantized(models, tmp_path, kind)
+    copy = full_precision.directory(read_spec(jobs.make(tmp_path / "job", model)))
+    actual = sum(tensor.nbytes for tensor in load_file(copy / "model.safetensors").values())
+    bits = bits_of(json.loads((model / "config.json").read_text()))
+    with safe_open(model / "model.safetensors", framework="pt") as file:
+        assert 1 <= full_precision.full_bytes(file, bits) / actual < 1.2
+
+
+@pytest.mark.parametrize(("kind", "advised"), [("gptq", False), ("fp8", True)])
+def test_a_copy_that_does_not_fit_is_refused_with_what_helps(models, tmp_path, kind, advised):
+    model = quantized(models, tmp_path, kind)
+    disk = json.loads(jobs.GOLDEN.read_text())["disk"]
+    top = {"disk": {**disk, "spare_bytes": 10**18}}
+    with pytest.raises(Failure, match="base model in full precision") as failed:
+        full_precision.directory(read_spec(jobs.make(tmp_path / "job", model, top=top)))
+    assert failed.value.code == "disk_full"
+    assert ("export to none" in failed.value.advice) is advised
+
+
+def test_answering_leaves_a_full_disk_alone(models, tmp_path, monkeypatch):
+    """The playground dequantizes a view of its own."""
+    folder = make_view(quantized(models, tmp_path, "gptq"), tmp_path / "view")
+    free = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
+    with pytest.raises(Failure, match="are free") as failed:
+        full_precision.dequantize(folder)
+    assert failed.value.code == "disk_full"
+    assert (folder / "model.safetensors").is_symlink(), "nothing was written"
 
 
 @pytest.mark.parametrize(
