@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs';
+import { readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -61,13 +61,20 @@ test('an exception is reported with its exit code and the last line of the log',
 });
 
 test('a kill is reported with its signal and the hint that memory may have run out', async () => {
-  const job = await failedJob(await startWith('killed'));
+  const service = await startWith('killed');
+  const job = await failedJob(service);
   assert.is(job.state, 'interrupted');
   assert.is(job.error.code, 'killed');
   assert.is(job.error.exit_signal, 'SIGKILL');
   assert.match(job.error.message, 'possibly out of memory');
   assert.match(job.error.message, 'allocating the last gigabyte');
   assert.is(job.resumable, true);
+  const left = readdirSync(join(service.dataDir, 'jobs', 'train_1'));
+  assert.equal(
+    left.filter((name) => name.startsWith('full-precision')),
+    [],
+    'nothing large is left',
+  );
 });
 
 for (const scenario of ['hung', 'stopped']) {

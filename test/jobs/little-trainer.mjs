@@ -71,6 +71,7 @@ const scenarios = {
   },
   killed: () => {
     hello();
+    for (const name of ['full-precision', 'full-precision.partial']) mkdirSync(name);
     process.stderr.write('allocating the last gigabyte\n');
     process.kill(process.pid, 'SIGKILL');
   },

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trainer.protocol.model_config import ModelConfig
 
 FOLDER = "full-precision"
+# Where it is made. Both are removed after a kill, too (src/domain/jobs/run/scratch.ts).
+PARTIAL = "full-precision.partial"
 
 # Tensors that belong to the quantized one before them in the name, by the method that stores them.
 SCALES = {
@@ -57,7 +59,7 @@ def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) 
     copy = spec.folder / FOLDER
     if copy.is_dir():
         return copy
-    scratch = spec.folder / f"{FOLDER}.partial"
+    scratch = spec.folder / PARTIAL
     dequantize(view.make_view(model, scratch), report, spec.disk.spare_bytes if spec.disk else 0)
     for path in scratch.iterdir():
         if path.is_symlink():
@@ -70,8 +72,9 @@ def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) 
 
 
 def remove_copy(job_folder: Path) -> None:
-    """Removes the copy, which can be made again."""
-    shutil.rmtree(job_folder / FOLDER, ignore_errors=True)
+    """Removes the copy, which can be made again, and what there is of one that was not finished."""
+    for name in (FOLDER, PARTIAL):
+        shutil.rmtree(job_folder / name, ignore_errors=True)
 
 
 def dequantize(folder: Path, report: Callable[[float], None] = lambda share: None, spare: float = 0) -> None:

@@ -193,6 +193,19 @@ def test_they_are_trained_from_their_values(models, tmp_path, kind):
     assert not (tmp_path / "job" / full_precision.FOLDER).exists()
 
 
+def test_a_malformed_model_is_refused_and_nothing_of_its_copy_is_left(models, tmp_path):
+    stored_codes.store(models("llama"), tmp_path / "model", "gptq")
+    path = tmp_path / "model" / "model.safetensors"
+    tensors = load_file(path)
+    del tensors["model.layers.1.mlp.up_proj.qzeros"]
+    save_file(tensors, path, metadata={"format": "pt"})
+    spec = jobs.make(tmp_path / "job", tmp_path / "model")
+    assert jobs.train(spec) == 1
+    last = jobs.journal(spec)[-1]
+    assert last["code"] == "bad_model" and "model.layers.1.mlp.up_proj.qzeros is absent" in last["message"]
+    assert not list((tmp_path / "job").glob("full-precision*"))
+
+
 def test_the_last_block_of_an_axis_may_be_smaller():
     """DeepSeek's kv_a_proj_with_mqa has 576 rows in blocks of 128."""
     scales = torch.arange(1.0, 6.0)[:, None]
