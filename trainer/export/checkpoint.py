@@ -73,7 +73,8 @@ def _prepare(
     scratch = spec.folder / "checkpoint.partial"
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        view = make_view(full_precision.directory(spec), scratch / "model")
+        full = full_precision.directory(spec, apart=scratch / "full-precision")
+        view = make_view(full, scratch / "model")
         config = _config(spec, view)
         possible, reason = verdict(config, converter)
         if not possible:

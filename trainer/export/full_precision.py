@@ -45,9 +45,12 @@ def needed(config: ModelConfig) -> bool:
     return quantized.method_of(config) in quantized.MERGED
 
 
-def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) -> Path:
+def directory(
+    spec: Spec, report: Callable[[float], None] = lambda share: None, apart: Path | None = None
+) -> Path:
     """The base model of a job, or its copy where the weights are stored quantized: the same values in 16
-    bits, and a config.json without the quantization. Makes the copy unless it is there.
+    bits, and a config.json without the quantization. Makes the copy unless it is there, in the folder
+    `apart` for a process beside that of the run.
 
     Takes the memory of one weight file, twice its size. `report` is called with the share that is done.
     Failure `disk_full` when the copy does not fit on the disk.
@@ -59,16 +62,15 @@ def directory(spec: Spec, report: Callable[[float], None] = lambda share: None) 
     copy = spec.folder / FOLDER
     if copy.is_dir():
         return copy
-    scratch = spec.folder / PARTIAL
-    dequantize(view.make_view(model, scratch), report, spec.disk.spare_bytes if spec.disk else 0)
-    for path in scratch.iterdir():
+    made = apart or spec.folder / PARTIAL
+    dequantize(view.make_view(model, made), report, spec.disk.spare_bytes if spec.disk else 0)
+    for path in made.iterdir():
         if path.is_symlink():
             # It is read as a model's folder, of which no link may lead out.
             real = path.resolve()
             path.unlink()
             shutil.copyfile(real, path)
-    scratch.rename(copy)
-    return copy
+    return made if apart else made.rename(copy)
 
 
 def remove_copy(job_folder: Path) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from trainer.export import base_note, checkpoint, node_tools
+from trainer.export import base_note, checkpoint, full_precision, node_tools
 from trainer.export.run import run_export
 from trainer.protocol import checkpoints
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
 from trainer.tests import export_fixture
 from trainer.tests.export.test_export_run import make_job
+from trainer.tests.model import stored_codes
 
 TALKS = export_fixture.CONVERSATIONS
 
@@ -131,6 +132,25 @@ def test_the_base_of_a_job_is_found_out_unless_it_changed(
     failed = described(written - 1)["failed"]
     assert "have changed since the training" in failed["message"]
     assert failed["advice"] == "Train it again."
+
+
+def test_a_quantized_base_is_dequantized_apart_from_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that is resumed makes a copy in the job folder meanwhile."""
+    base = export_fixture.make_base("llama", tmp_path / "base", "chatml")
+    spec = make_job(tmp_path / "job", base, ["F16"])
+    stored_codes.store(base, tmp_path / "stored", "gptq")
+    top = json.loads(spec.read_text())
+    spec.write_text(json.dumps({**top, "model": {**top["model"], "path": str(tmp_path / "stored")}}))
+    unfinished = spec.parent / full_precision.PARTIAL
+    unfinished.mkdir()
+    (unfinished / "model.safetensors").write_text("half of it")
+    made = prepare({"spec": spec}, capsys, None, True)
+    assert Path(made["base"]).is_file()
+    assert [path.name for path in unfinished.iterdir()] == ["model.safetensors"]
+    assert not (spec.parent / full_precision.FOLDER).exists()
+    assert not (spec.parent / "checkpoint.partial").exists()
 
 
 def test_what_cannot_answer_is_told(job: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
