@@ -80,7 +80,8 @@ def train(job: Job) -> Trained:
         eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
         processing_class=job.tokenizer,
     )
-    trainer.answers = PromptAnswers(job, trainer, held_out, partial(generate_answers, job, trainer.model))
+    answers = partial(generate_answers, job, trainer.model)
+    trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     model = trainer.accelerator.unwrap_model(trainer.model)

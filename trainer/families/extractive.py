@@ -87,6 +87,7 @@ def train(job: Job) -> Trained:
     trainer.answers = PromptAnswers(
         job,
         trainer,
+        training,
         held_out,
         lambda prompts, _: find_answers(job, trainer.model, contents(prompts), length),
     )

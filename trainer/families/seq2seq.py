@@ -69,6 +69,7 @@ def train(job: Job) -> Trained:
     trainer.answers = PromptAnswers(
         job,
         trainer,
+        training,
         held_out,
         lambda prompts, most: generate_answers(job, trainer.model, contents(prompts), length, most),
     )

@@ -91,7 +91,8 @@ class Dpo:
         if not job.provider.own_kernels:
             fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.references = references
-        trainer.answers = PromptAnswers(job, trainer, held_out, partial(generate_answers, job, trainer.model))
+        answers = partial(generate_answers, job, trainer.model)
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
         probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
         result = fit(trainer, job)
         model = trainer.accelerator.unwrap_model(trainer.model)

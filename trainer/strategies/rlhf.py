@@ -112,7 +112,8 @@ class Rlhf:
         )
         fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
-        trainer.answers = PromptAnswers(job, trainer, held_out, partial(generate_answers, job, trainer.model))
+        answers = partial(generate_answers, job, trainer.model)
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
         result = fit(trainer, job)
         if accuracy is not None:
             result["metrics"]["reward_model_accuracy"] = accuracy

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from trainer.data import thinking
 from trainer.data.encode import text_start
-from trainer.data.rows import job_rows, row_at
+from trainer.data.rows import row_at
 from trainer.data.template import render, split
 from trainer.training import answer_budget
 
@@ -57,10 +56,13 @@ class EvaluationPrompts:
     most: int
 
     @staticmethod
-    def of(job: Job, training: Dataset, held_out: Dataset | None) -> EvaluationPrompts:
+    def of(job: Job, batched: Dataset, training: Dataset, held_out: Dataset | None) -> EvaluationPrompts:
         """Those of the first validation rows, if there are any, within the budget that a training on the rows
-        of `training` leaves; else those of the first trained rows, which tell what was learned by heart. The
-        request's `golden_prompts` are shown instead of them, also if there are none."""
+        of `batched`, the trainer's own dataset, leaves; else those of the first rows of `training`, to show
+        what was memorized. The request's `golden_prompts` are shown instead, also if there are none.
+
+        `training` and `held_out` have the numbers of their rows (`job_rows`).
+        """
         from pyarrow.compute import list_value_length
 
         asked = job.settings.golden_prompts
@@ -68,20 +70,19 @@ class EvaluationPrompts:
         if held_out is None:
             if asked is not None:
                 return EvaluationPrompts(golden, [], [], MAX_NEW_TOKENS)
-            rows, most = _of_rows(job, [row for _, row in islice(job_rows(job), MOST_LOOKED_AT)])
+            rows, most = _of_rows(job, _first(job, training, MOST_LOOKED_AT))
             different: dict[str, Shown] = {}
             for row in rows:
                 different.setdefault(json.dumps(row.prompt), row)
             return EvaluationPrompts(list(different.values())[:SAMPLES], [], [], most)
         count = min(len(held_out), answer_budget.MOST_ROWS if job.task.scored else SAMPLES)
-        numbers = dict.fromkeys(int(number) for number in held_out.select(range(count))["row"])
-        rows, most = _of_rows(job, row_at(job, list(numbers)))
+        rows, most = _of_rows(job, _first(job, held_out, count))
         references = [row.reference or "" for row in rows]
         shown = golden or rows[:SAMPLES]
         if not job.task.scored:
             return EvaluationPrompts(shown, [], [], MAX_NEW_TOKENS if golden else most)
-        lengths = list_value_length(training.with_format("arrow")[:]["input_ids"])
-        count = answer_budget.scored_rows(job.settings, len(training), lengths.to_numpy().sum(), most)
+        lengths = list_value_length(batched.with_format("arrow")[:]["input_ids"])
+        count = answer_budget.scored_rows(job.settings, len(batched), lengths.to_numpy().sum(), most)
         if len(held_out) > count:
             job.warn(
                 "metrics_sampled",
@@ -90,6 +91,12 @@ class EvaluationPrompts:
                 "training's time, or are not needed for a figure.",
             )
         return EvaluationPrompts(shown, [row.prompt for row in rows[:count]], references[:count], most)
+
+
+def _first(job: Job, dataset: Dataset, count: int) -> list[Row]:
+    """The rows of which the first `count` sequences of `dataset` were made."""
+    numbers = dataset.select(range(min(count, len(dataset))))["row"]
+    return row_at(job, list(dict.fromkeys(int(number) for number in numbers)))
 
 
 def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
@@ -140,10 +147,11 @@ class PromptAnswers:
         self,
         job: Job,
         trainer: Trainer,
+        training: Dataset,
         held_out: Dataset | None,
         answers: Callable[[list[Prompt], int], list[str]],
     ) -> None:
-        self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, held_out)
+        self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, training, held_out)
         self._job, self._trainer, self._answers = job, trainer, answers
         # The step whose answers were shown last, and these.
         self._shown_at: int | None = None

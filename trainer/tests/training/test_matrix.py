@@ -281,7 +281,11 @@ def test_golden_prompts_are_answered_before_the_training_and_at_checkpoints_with
 def test_trained_rows_are_asked_where_none_is_held_out(models, tmp_path):
     rows = rows_of("text-generation", 16)
     # A prompt is asked once, and a budget of tokens is that of the answers.
-    spec = jobs.make(tmp_path / "asked", models("llama"), [rows[0], *rows], max_steps=2)
+    # One that is left out, because its prompt is too long, is not asked.
+    long = {"input": "Where is it? " * 100, "output": "Here."}
+    spec = jobs.make(
+        tmp_path / "asked", models("llama"), [long, rows[0], *rows], max_steps=2, max_seq_length=128
+    )
     assert jobs.train(spec) == 0
     told = [(line["step"], line["prompt"], line["reference"]) for line in jobs.journal(spec, "sample")]
     first = [(row["input"], row["output"]) for row in rows[:3]]
