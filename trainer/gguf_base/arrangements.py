@@ -74,6 +74,10 @@ def of_experts(header: Header, shapes: dict[str, tuple[int, ...]]) -> dict[str, 
         if match is None:
             continue
         layer, part, what = match.groups()
+        # Both are parts of one parameter, which one of them does not make.
+        other = {"gate": "up", "up": "gate"}.get(part, part)
+        if source.replace(f"_{part}_", f"_{other}_") not in header.tensors:
+            continue
         if header.architecture in EACH_EXPERT and what == "weight":
             name = EACH_EXPERT[header.architecture]
             model = f"model.layers.{layer}.mlp.experts.{'down_proj' if part == 'down' else 'gate_up_proj'}"
@@ -89,7 +93,7 @@ def of_experts(header: Header, shapes: dict[str, tuple[int, ...]]) -> dict[str, 
             suffix = "_bias" if what == "bias" else ""
             target = f"model.layers.{layer}.mlp.experts.{'gate_up' if part == 'gate' else part}_proj{suffix}"
             sources = (source,) if part == "down" else (source, source.replace("_gate_", "_up_"))
-            if set(sources) <= set(header.tensors) and target in shapes:
+            if target in shapes:
                 found[target] = Made(
                     shapes[target], sources, target, partial(_interleaved, header, sources, what == "bias")
                 )

@@ -29,10 +29,8 @@ FALCON = {
 
 
 def make_config(header: Header) -> dict[str, object]:
-    """The config.json of the model in the GGUF. Failure `unsupported` for other architectures."""
-    from transformers import AutoConfig
-    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
-
+    """The config.json of the model in the GGUF. Failure `unsupported` for other architectures, and
+    `bad_model` when its parameters are incomplete."""
     known = GGUF_ARCHITECTURES.get(header.architecture)
     if known is None:
         raise Failure(
@@ -40,9 +38,24 @@ def make_config(header: Header) -> dict[str, object]:
             f"A GGUF of the architecture {header.architecture} cannot be a base model.",
             f"Those of {', '.join(GGUF_ARCHITECTURES)} can; or choose the model's safetensors files.",
         )
+    try:
+        return _config(header, known["model_type"], known["class"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise Failure(
+            "bad_model",
+            f"{header.path.name} lacks parameters of a model of the architecture {header.architecture}.",
+            "Choose another file of this model, or its safetensors files.",
+            f"{type(error).__name__}: {error}"[:2000],
+        ) from error
+
+
+def _config(header: Header, model_type: str, class_name: str) -> dict[str, object]:
+    from transformers import AutoConfig
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
+
     own = {"gemma": {**GGUF_CONFIG_MAPPING["gemma2"], "attention.sliding_window": None}, "falcon": FALCON}
     names = own.get(header.architecture) or GGUF_CONFIG_MAPPING.get(header.architecture)
-    names = names or GGUF_CONFIG_MAPPING[known["model_type"]]
+    names = names or GGUF_CONFIG_MAPPING[model_type]
     fields = {name: value for name, value in names.items() if value}
     values = {value: header.parameter(name) for name, value in fields.items()}
     tokens = header.tokenizer("tokens") or []
@@ -58,14 +71,14 @@ def make_config(header: Header) -> dict[str, object]:
     theta = values.pop("rope_theta", None) or header.parameter("rope.freq_base")
     # Not among them: the file's own name, which a later reader would take for a place.
     given = {name: value for name, value in values.items() if value is not None and not name.startswith("_")}
-    config = AutoConfig.for_model(known["model_type"], **given)
+    config = AutoConfig.for_model(model_type, **given)
     has = vars(config)
     if "head_dim" in has and "head_dim" not in given and header.parameter("attention.key_length"):
         config.head_dim = header.parameter("attention.key_length")
     if "blk.0.attn_q.bias" in header.tensors and "attention_bias" in has:
         config.attention_bias = True
     _set_rope(header, config, theta)
-    config.architectures = [known["class"]]
+    config.architectures = [class_name]
     config.dtype = "bfloat16"
     return {**config.to_dict(), "use_cache": True}
 

@@ -64,13 +64,14 @@ def small_files(model: Model, folder: Path) -> Path:
 def _fill(job: JobContext, header: Header, folder: Path, tools: Tools) -> None:
     from trainer.gguf_base.proof import prove
     from trainer.gguf_base.tokens import check_tokens
-    from trainer.gguf_base.weights import stored_bytes, write_weights
+    from trainer.gguf_base.weights import plan_weights, stored_bytes, write_weights
 
     config = _write_small(header, folder)
     job.phase(PHASE, None, "comparing its tokens with llama.cpp's")
     check_tokens(header, folder, Path(job.spec.dataset.path), tools.score, job.beat_or_stop)
-    _check_disk(folder, stored_bytes(header))
-    write_weights(header, config, folder / "model.safetensors", job.track(PHASE, "weights"))
+    plan = plan_weights(header, config)
+    _check_disk(folder, stored_bytes(header, plan))
+    write_weights(header, plan, folder / "model.safetensors", job.track(PHASE, "weights"))
     job.phase(PHASE, None, "comparing the weights with the file's")
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         prove(header, folder, Path(tools.converter), Path(scratch), job.beat_or_stop)

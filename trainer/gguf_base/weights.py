@@ -28,9 +28,9 @@ TORCH = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 IN_CONFIGURATION = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 
 
-def stored_bytes(header: Header) -> int:
+def stored_bytes(header: Header, plan: Mapping[str, Made]) -> int:
     """What `write_weights` writes, in bytes."""
-    return sum(math.prod(place.shape) * BYTES[_stored(place.type)] for place in header.tensors.values())
+    return sum(math.prod(made.shape) * BYTES[_stored_of(header, made)] for made in plan.values())
 
 
 def _stored(kind: int) -> str:
@@ -38,14 +38,13 @@ def _stored(kind: int) -> str:
 
 
 def write_weights(
-    header: Header, config: Mapping[str, object], destination: Path, on_progress: Callable[[float], None]
+    header: Header, plan: Mapping[str, Made], destination: Path, on_progress: Callable[[float], None]
 ) -> None:
-    """Writes `destination` with the weights of the model of `config`, named as transformers names them.
+    """Writes `destination` with the tensors of `plan` (`plan_weights`).
 
-    Failure `bad_model` when the file lacks tensors of the model, or has others. `on_progress` gets 0…1 after
-    every chunk and may raise.
+    Failure `bad_model` when a tensor has another shape. `on_progress` gets 0…1 after every chunk and may
+    raise.
     """
-    plan = _plan(header, config)
     kinds = {name: _stored_of(header, made) for name, made in plan.items()}
     total = sum(math.prod(made.shape) for made in plan.values())
     offset, table = 0, {}
@@ -84,8 +83,9 @@ def _stored_of(header: Header, made: Made) -> str:
     return kinds.pop() if len(kinds) == 1 else "F32"
 
 
-def _plan(header: Header, config: Mapping[str, object]) -> dict[str, Made]:
-    """What the tensors of the model are made of, by their names in a checkpoint."""
+def plan_weights(header: Header, config: Mapping[str, object]) -> dict[str, Made]:
+    """What the tensors of the model of `config` are made of, by the names that transformers gives them.
+    Failure `bad_model` when the file lacks tensors of the model, or has others."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.modeling_gguf_pytorch_utils import TensorProcessor, get_gguf_hf_weights_map

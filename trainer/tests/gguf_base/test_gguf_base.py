@@ -224,12 +224,37 @@ def test_a_torn_file_is_refused(llama, tmp_path, length):
     assert refused.value.code == "bad_model"
 
 
-def test_a_file_that_lacks_a_tensor_is_refused(llama, tmp_path):
+def test_a_file_that_lacks_a_tensor_is_refused(llama):
     from trainer.gguf_base.configuration import make_config
-    from trainer.gguf_base.weights import write_weights
+    from trainer.gguf_base.weights import plan_weights
 
     header = read_header(llama[0])
     place = header.tensors.pop("blk.1.ffn_up.weight")
     header.tensors["blk.1.strange.weight"] = place
     with pytest.raises(Failure, match=r"has blk\.1\.strange\.weight.*lacks model\.layers\.1\.mlp\.up_proj"):
-        write_weights(header, make_config(header), tmp_path / "model.safetensors", lambda share: None)
+        plan_weights(header, make_config(header))
+
+
+@pytest.mark.parametrize(("name", "part"), [("qwen3-moe", "up"), ("gpt-oss", "gate"), ("qwen3-moe", "down")])
+def test_experts_that_lack_a_matrix_are_refused(tmp_path, name, part):
+    from trainer.gguf_base.configuration import make_config
+    from trainer.gguf_base.weights import plan_weights
+
+    header = read_header(write_gguf(toys.build(name, tmp_path / "base"), tmp_path / "toy.gguf"))
+    del header.tensors[f"blk.1.ffn_{part}_exps.weight"]
+    with pytest.raises(Failure, match="is not the whole model of its architecture"):
+        plan_weights(header, make_config(header))
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("gemma4", "gemma4.attention.sliding_window_pattern"), ("lfm2", "lfm2.attention.head_count_kv")],
+)
+def test_a_file_that_lacks_a_parameter_is_refused(tmp_path, name, field):
+    from trainer.gguf_base.configuration import make_config
+
+    header = read_header(write_gguf(toys.build(name, tmp_path / "base"), tmp_path / "toy.gguf"))
+    del header.metadata[field]
+    with pytest.raises(Failure, match="lacks parameters") as refused:
+        make_config(header)
+    assert refused.value.code == "bad_model"
