@@ -147,4 +147,12 @@ def kept(render: Render, affixes: Affixes, thinking: tuple[str, str]) -> list[st
             [_say("user", "one"), _say("assistant", reasoned), _say("user", "four")],
         ),
     )
-    return [words for words, talk in parts if affixes.render(talk) != render(talk, True)]
+
+    def differs(talk: list[dict[str, str]]) -> bool:
+        try:
+            return affixes.render(talk) != render(talk, True)
+        except Failure:
+            # A template may refuse such a message; then nothing is left out.
+            return False
+
+    return [words for words, talk in parts if differs(talk)]

@@ -71,14 +71,14 @@ def write(gguf: str, template: Template, render: Render, adds_bos: bool, adapter
     """The text of a Modelfile for the file `gguf`, with the adapter in the file `adapter`. The names of files
     in the same folder begin with `./`.
 
-    `template` has `stop`, `bos_token` and perhaps `thinking`. With `adds_bos` the engine adds the
+    With `adds_bos` the engine adds the
     beginning-of-text token, so the template must not.
     """
-    thinking = getattr(template, "thinking", None)
     lines = [f"FROM {gguf}", *([f"ADAPTER {adapter}"] if adapter else [])]
     try:
         affixes = find_affixes(render, template.bos_token or "")
-        tags = (thinking["open"], thinking["close"]) if thinking else ("<think>", "</think>")
+        described = template.thinking
+        tags = (described["open"], described["close"]) if described else ("<think>", "</think>")
         lines += [
             f"# {words} stays in the prompt; the model's own template leaves it out."
             for words in kept(render, affixes, tags)

@@ -1,7 +1,5 @@
 """The Modelfile says in Ollama's language what the chat template says."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from trainer.data.template import HONE_TEMPLATE, Template, render
@@ -40,7 +38,7 @@ def rendering(text: str, **tokens: str) -> affixes.Render:
 
 
 def written(text: str, adds_bos: bool = False, stop: list[str] | None = None) -> str:
-    template = SimpleNamespace(stop=stop or [], bos_token="<s>")
+    template = Template(text, "<s>", "</s>", stop or [], "model", 256)
     return modelfile.write("./m.gguf", template, rendering(text, bos="<s>"), adds_bos)
 
 
@@ -144,6 +142,9 @@ def test_what_the_template_leaves_out_of_messages_is_told() -> None:
     assert "TEMPLATE" in made and "White space around a message stays" in made
     assert "Reasoning in an earlier answer stays" in made
     assert "#" not in written(tiny.CHATML)
+    # A template may also refuse such a message.
+    refuses = "{% if '</think>' in m.content %}{{ raise_exception('no') }}{% endif %}"
+    assert "#" not in written(AROUND.replace(LOOP, LOOP + refuses))
 
 
 def test_templates_that_do_more_are_left_to_ollama() -> None:
