@@ -24,10 +24,10 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-# Digits of a proposed number, so that requests are legible.
 # A parameter's value.
 Value = str | int | float | bool | None
 
+# Digits of a proposed number, so that requests are legible.
 DIGITS = 4
 # Proposals that repeat an earlier trial are made again with another seed, at most so many times.
 ATTEMPTS = 50

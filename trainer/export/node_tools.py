@@ -10,12 +10,9 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol
 
 from trainer.protocol.failures import Failure
-
-if TYPE_CHECKING:
-    pass
 
 # Longest time between two checks for a stop request.
 LOOK_SECONDS = 0.5

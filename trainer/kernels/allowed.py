@@ -20,8 +20,8 @@ MEASURED = {
     # attention there is a loop over rows.
     "padding-free rows": ("cpu",),
     # Padded rows of which only the logits of learned tokens are computed. On an H100, with our LoRA layers
-    # beside it (which are off there now), it took a quarter of the memory and 0.8 of the time with 151,936
-    # words; with 16,000 words 0.92 of the memory, and no less time.
+    # beside it (which are off there now), it took a quarter of the memory and 0.8 of the time with a
+    # vocab_size of 151,936; with one of 16,000, 0.92 of the memory and no less time.
     "logits of learned tokens": ("cpu", "cuda"),
     # Padded rows in parts of similar length.
     "parts of a batch": ("cpu",),

@@ -32,7 +32,7 @@ FILE = ROOT / os.environ.get("HONE_NATIVE_BUILD", "build/native") / "Release" / 
 # Numbers of a head must be a multiple of it, which all vectors divide.
 HEAD = 16
 
-# Of the instruction sets that the processor has; None for the best.
+# The instruction set that a test chose (`using`); None for the best that the processor has.
 _chosen: str | None = None
 
 

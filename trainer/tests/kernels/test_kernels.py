@@ -200,11 +200,11 @@ def test_only_the_usual_rotation_is_replaced():
         torch.testing.assert_close(found, model(ids).logits, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("words", [3, 64, 1001])
-def test_what_logits_say_of_labels_is_what_torch_says(instructions, dtype, words, monkeypatch):
+@pytest.mark.parametrize("vocab_size", [3, 64, 1001])
+def test_what_logits_say_of_labels_is_what_torch_says(instructions, dtype, vocab_size, monkeypatch):
     torch.manual_seed(0)
-    hidden, weight = torch.randn(50, 24).to(dtype), torch.randn(words, 24).to(dtype)
-    labels, bias = torch.randint(0, words, (50,)), torch.randn(words).to(dtype)
+    hidden, weight = torch.randn(50, 24).to(dtype), torch.randn(vocab_size, 24).to(dtype)
+    labels, bias = torch.randint(0, vocab_size, (50,)), torch.randn(vocab_size).to(dtype)
     computes, found = SOFTMAX.computes, []
     for has_kernels in (True, False):
         monkeypatch.setattr(SOFTMAX, "computes", computes if has_kernels else lambda *_: False)

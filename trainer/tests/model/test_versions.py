@@ -48,4 +48,4 @@ def test_a_training_with_another_library_is_refused_at_once(models, tmp_path: Pa
     failed = jobs.journal(spec)[-1]
     assert (failed["type"], failed["code"]) == ("failed", "dependency_missing")
     assert failed["message"].startswith("trl ") and "99.1" in failed["message"]
-    assert not jobs.journal(spec, "metrics")
+    assert not jobs.journal(spec, "metric")
