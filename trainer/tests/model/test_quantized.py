@@ -58,10 +58,6 @@ def in_fp8(source, folder, block=32):
     return folder
 
 
-# The values that four bits of MXFP4 stand for.
-FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
-
-
 def in_mxfp4(folder):
     """A tiny gpt-oss as it is published: experts in blocks of 32 codes with a power of two each. Returns the
     folders of it, and of the same values in float32."""
@@ -90,7 +86,9 @@ def in_mxfp4(folder):
         # Stored by output, in blocks along the inputs.
         number = torch.randint(0, 16, (experts, outputs, inputs // 32, 32))
         power = torch.randint(-5, -2, (experts, outputs, inputs // 32))
-        tensors[name] = (FP4[number] * torch.exp2(power)[..., None]).flatten(2).transpose(1, 2).contiguous()
+        tensors[name] = (
+            (stored_codes.FP4[number] * torch.exp2(power)[..., None]).flatten(2).transpose(1, 2).contiguous()
+        )
         del codes[name]
         codes[f"{name}_blocks"] = (number[..., 0::2] | number[..., 1::2] << 4).to(torch.uint8)
         codes[f"{name}_scales"] = (power + 127).to(torch.uint8)
@@ -162,8 +160,8 @@ def test_mxfp4_becomes_full_precision(tmp_path):
 
 @pytest.mark.parametrize("kind", stored_codes.KINDS)
 def test_codes_of_other_packages_become_their_values(models, tmp_path, kind):
-    """The values were compared with those of gptqmodel 7.5.0 (bit for bit) and of compressed-tensors 0.20.0
-    (but for the last rounding)."""
+    """The values were compared with those of gptqmodel 7.5.0 (but for "gptq in order") and of
+    compressed-tensors 0.18.0, and 0.15.0 for what was packed before 0.17: bit for bit."""
     values = stored_codes.store(models("llama"), tmp_path / "stored", kind)
     spec = read_spec(jobs.make(tmp_path / "job", tmp_path / "stored"))
     copy = full_precision.directory(spec)
