@@ -1,7 +1,15 @@
 /** What a page asks the service for when it is opened: everything once. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, quickRequest, startService, supportRows, type TestService, untilEnded } from '../service.ts';
+import {
+  endAll,
+  quickRequest,
+  startService,
+  supportRows,
+  type TestService,
+  until,
+  untilEnded,
+} from '../service.ts';
 import { closeBrowser, sees, theBrowser } from './browser.ts';
 
 let service: TestService;
@@ -18,21 +26,42 @@ test.before(async () => {
   assert.is((await untilEnded(service)).status, 'completed');
 });
 
+/** When the socket tells the page where things stand: at once, when all else has been answered, or never. */
+type Snapshot = 'soon' | 'late' | 'never';
+
 /** How often each address of the service was asked for while a page was opened, and until it asked no more. */
-async function asked(path: string, text: string | RegExp, hasSocket = true): Promise<Map<string, number>> {
+async function asked(path: string, text: string | RegExp, snapshot: Snapshot): Promise<Map<string, number>> {
   const context = await (await theBrowser()).newContext();
   const page = await context.newPage();
+  // Time stands still, so that a slow machine does not see what is asked for again every few seconds.
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
   const counts = new Map<string, number>();
-  if (!hasSocket) await page.routeWebSocket('**/ws/training?*', (socket) => socket.close());
+  const held: (() => void)[] = [];
+  let isHeld = snapshot === 'late';
+  if (snapshot !== 'soon')
+    await page.routeWebSocket('**/ws/training?*', (socket) => {
+      if (snapshot === 'never') return socket.close();
+      socket.connectToServer().onMessage((frames) => {
+        if (isHeld) held.push(() => socket.send(frames));
+        else socket.send(frames);
+      });
+    });
   page.on('request', (request) => {
     const { pathname } = new URL(request.url());
     if (pathname.startsWith('/api/')) counts.set(pathname, (counts.get(pathname) ?? 0) + 1);
   });
   await page.goto(service.url + path);
-  await sees(page, text);
-  if (hasSocket) await page.locator('.connection[data-state="live"]').waitFor();
+  if (snapshot === 'late') {
+    await page.waitForLoadState('networkidle');
+    await until(() => held.length > 0, 'the snapshot has come');
+    isHeld = false;
+    for (const send of held) send();
+  }
+  if (snapshot !== 'never') await page.locator('.connection[data-state="live"]').waitFor();
   // The lists are asked for a second time, if they are, when a moment has passed without the socket.
-  await page.waitForTimeout(1_500);
+  await page.clock.runFor(1_500);
+  await sees(page, text);
   await page.waitForLoadState('networkidle');
   await context.close();
   return counts;
@@ -47,17 +76,18 @@ for (const [path, text, models] of [
   ['/playground', 'Max new tokens', 1],
   ['/models', '1 of 1', 1],
 ] as const) {
-  test(`${path} asks for everything once`, async () => {
-    const counts = await asked(path, text);
-    assert.is(counts.get('/api/jobs'), 1, 'the list of jobs');
-    assert.is(counts.get('/api/catalog') ?? 0, models, 'the list of models');
-    const twice = [...counts].filter(([, count]) => count > 1).map(([name, count]) => `${name}: ${count}`);
-    assert.equal(twice, []);
-  });
+  for (const snapshot of ['soon', 'late'] as const)
+    test(`${path} asks for everything once, with a snapshot that comes ${snapshot}`, async () => {
+      const counts = await asked(path, text, snapshot);
+      assert.is(counts.get('/api/jobs'), 1, 'the list of jobs');
+      assert.is(counts.get('/api/catalog') ?? 0, models, 'the list of models');
+      const twice = [...counts].filter(([, count]) => count > 1).map(([name, count]) => `${name}: ${count}`);
+      assert.equal(twice, []);
+    });
 }
 
 test('without a socket the lists are read all the same', async () => {
-  const counts = await asked('/models', '1 of 1', false);
+  const counts = await asked('/models', '1 of 1', 'never');
   assert.ok((counts.get('/api/catalog') ?? 0) >= 1);
 });
 

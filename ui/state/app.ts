@@ -91,6 +91,8 @@ function follow(jobId: string, state: JobState): void {
 }
 
 const runs = new Map<string, Run>();
+/** Whether runs are loaded: from the socket's snapshot on, so that no change is missed in between, or without a socket. */
+let isLoading = false;
 
 /** A job's run, loaded on first use. */
 export function runOf(jobId: string): Run {
@@ -98,13 +100,18 @@ export function runOf(jobId: string): Run {
   if (run === undefined) {
     run = new Run(jobId);
     runs.set(jobId, run);
-    void run.load();
+    if (isLoading) void run.load();
     for (const other of runs.keys()) {
       if (runs.size <= keptRuns) break;
       if (other !== jobId && other !== currentJobId.value) runs.delete(other);
     }
   }
   return run;
+}
+
+function loadRuns(): void {
+  isLoading = true;
+  for (const run of runs.values()) if (!run.isUnknown) void run.load();
 }
 
 /** Notes that a run was deleted. */
@@ -124,7 +131,7 @@ function take(frame: Frame): void {
     // Reload what may have changed while disconnected.
     void jobs.refresh();
     models.renew();
-    for (const run of runs.values()) if (!run.isUnknown) void run.load();
+    loadRuns();
     return;
   }
   if (frame.type === 'gpu') {
@@ -171,8 +178,9 @@ const renamed = paced(() => {
   models.renew();
 }, renamedMs);
 
-/** Loads the shared lists unless they are loaded. */
-function ensureLists(): void {
+/** Loads the shared lists and the runs unless they are loaded. */
+function ensureLoaded(): void {
+  if (!isLoading) loadRuns();
   jobs.ensure();
   if (models.value.value === null && !models.value.loading) models.renew();
   choices.ensure();
@@ -181,14 +189,14 @@ function ensureLists(): void {
 /** Connects the page to its service. */
 export function connect(): void {
   openSession();
-  // The socket's snapshot triggers loading the lists, so that no change is missed in between. Without a socket they are
-  // loaded after a timeout.
+  // The socket's snapshot triggers loading the lists and the runs, so that no change is missed in between. Without a socket
+  // they are loaded after a timeout.
   const tell = (next: Connection) => {
     connection.set(next);
-    if (next.state !== 'live') ensureLists();
+    if (next.state !== 'live') ensureLoaded();
   };
   new LiveSocket(take, tell, untilSignedIn).start();
-  setTimeout(ensureLists, socketPatienceMs);
+  setTimeout(ensureLoaded, socketPatienceMs);
   // There are no frames for datasets, which another tab or program may have changed.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible' && datasets.value.value !== null) void datasets.refresh();
