@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 
 const TAIL_LINES = 20;
+/** What programs write when the disk is full. */
+const DISK_FULL = /No space left on device|ENOSPC|not enough space on the disk/i;
 const running = new Set();
 
 /** A tool that failed: `tail` has its last output, `timedOut` whether it exceeded its deadline. */
@@ -60,7 +62,10 @@ export function runTool(command, args, { onLine = () => {}, cwd, env = process.e
       clearTimeout(late);
       if (code === 0) return resolve(output);
       const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
-      reject(new ToolError(`${[command, ...args].join(' ')} ${how}`, tail, timedOut));
+      const why = tail.some((line) => DISK_FULL.test(line))
+        ? ': the disk is full. Free some space, then run the command again.'
+        : '';
+      reject(new ToolError(`${[command, ...args].join(' ')} ${how}${why}`, tail, timedOut));
     });
   });
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inRoot, root, venvPython } from '../paths.mjs';
 import { findPython, hasNvidiaDriver } from '../prerequisites.mjs';
@@ -14,6 +14,11 @@ const REQUIREMENTS = 'trainer/requirements.txt';
 const CPU_INDEX = 'https://download.pytorch.org/whl/cpu';
 const CPU_INDEX_WAIT_SECONDS = 8;
 const PIP = 'pip==26.3';
+/**
+ * With less free space, pip keeps no copy of what it downloads: PyTorch's default build takes 7 GB, and its packages
+ * another 3 GB while they are unpacked.
+ */
+const ROOMY_BYTES = 20e9;
 
 /** Whether the environment is complete and has a supported Python. */
 async function isWhole() {
@@ -40,6 +45,12 @@ function requirements() {
     .filter((line) => line.includes('=='));
 }
 
+/** pip's arguments on this disk. */
+function keeping() {
+  const { bavail, bsize } = statfsSync(inRoot());
+  return bavail * bsize < ROOMY_BYTES ? ['--no-cache-dir'] : [];
+}
+
 /** A version of pip that prints progress; older ones also work. */
 async function renewPip(progress) {
   if (await pipTellsProgress()) return;
@@ -57,7 +68,7 @@ async function chooseTorch(progress) {
   if (wanted === undefined) return;
   const has = await installed('torch');
   if (hasNvidiaDriver()) {
-    if (has.endsWith('+cpu')) await pip(['--force-reinstall', '--no-deps', wanted], progress);
+    if (has.endsWith('+cpu')) await pip([...keeping(), '--force-reinstall', '--no-deps', wanted], progress);
     return;
   }
   if (has.split('+')[0] === wanted.split('==')[1].trim()) return;
@@ -91,7 +102,7 @@ export const python = {
     if (wanted.length > 0) {
       await renewPip(progress);
       await chooseTorch(progress);
-      await pip(['-r', inRoot(REQUIREMENTS)], progress, wanted.length);
+      await pip([...keeping(), '-r', inRoot(REQUIREMENTS)], progress, wanted.length);
     }
     rmSync(UNFINISHED, { force: true });
   },

@@ -14,6 +14,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { root } from '../folders.ts';
 import { makeSmallRepository, type SmallRepository } from './small-repository.ts';
 
 const test = suite<{ repository: SmallRepository }>('set-up');
@@ -54,6 +55,20 @@ test('what is missing is named with the command that installs it, and nothing is
   }
   assert.not(existsSync(join(repository.folder, 'trainer', '.venv')));
   assert.not(existsSync(join(repository.folder, 'dist')));
+});
+
+test('of a tool that fails on a full disk, the message says so', async () => {
+  const { runTool } = await import(join(root, 'setup', 'tool.mjs'));
+  const failing = (text: string) =>
+    runTool(process.execPath, ['-e', `console.error(${JSON.stringify(text)}); process.exit(3)`]).then(
+      () => 'it ended',
+      (error: Error) => error.message,
+    );
+  assert.match(
+    await failing('ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device'),
+    /ended with exit code 3: the disk is full\. Free some space/,
+  );
+  assert.not.match(await failing('something else'), 'disk');
 });
 
 test('the second run does no work, and a changed source only its own step', async ({ repository }) => {
