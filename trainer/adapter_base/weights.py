@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from trainer.adapter_base.adapter import apply
 from trainer.export.adapter import Adapter
-from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor, read_header
+from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor, make_header, read_header
 from trainer.model import view
 from trainer.protocol.failures import Failure
 
@@ -36,7 +35,9 @@ def write_weights(base: Path, adapter: Adapter, folder: Path, on_progress: Calla
     for name in names:
         tensors = sorted(read_header(base / name).values(), key=lambda tensor: tensor.offset)
         with open(folder / name, "wb") as file:
-            file.write(_header(tensors))
+            file.write(
+                make_header((tensor.name, tensor.dtype, tensor.shape, tensor.size) for tensor in tensors)
+            )
             for tensor in tensors:
                 update = adapter.updates.get(tensor.name)
                 for part in _as_stored(tensor) if update is None else [_merged(tensor, update)]:
@@ -45,22 +46,6 @@ def write_weights(base: Path, adapter: Adapter, folder: Path, on_progress: Calla
                 on_progress(min(1.0, done / total))
             file.flush()
             os.fsync(file.fileno())
-
-
-def _header(tensors: list[StoredTensor]) -> bytes:
-    table: dict[str, object] = {"__metadata__": {"format": "pt"}}
-    offset = 0
-    for tensor in tensors:
-        end = offset + tensor.size
-        table[tensor.name] = {
-            "dtype": tensor.dtype,
-            "shape": list(tensor.shape),
-            "data_offsets": [offset, end],
-        }
-        offset = end
-    head = json.dumps(table).encode()
-    head += b" " * (-len(head) % 8)
-    return len(head).to_bytes(8, "little") + head
 
 
 def _as_stored(tensor: StoredTensor) -> Iterator[bytes]:

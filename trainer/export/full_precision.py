@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.export.shared_base import base_directory
-from trainer.export.weights import DTYPE_BYTES, FLOATING
+from trainer.export.weights import DTYPE_BYTES, FLOATING, TORCH_NAMES, make_header
 from trainer.model import packed, quantized, view
 from trainer.protocol.contracts import Spec
+from trainer.protocol.failures import Failure
 from trainer.protocol.model_config import stored_quantization
 from trainer.training.disk_budget import refuse_beyond_free
 
@@ -29,6 +30,10 @@ FOLDER = "full-precision"
 # Where it is made. Both are removed after a kill, too (src/domain/jobs/run/scratch.ts).
 PARTIAL = "full-precision.partial"
 
+# The types of safetensors by those of torch.
+KINDS = {f"torch.{name}": kind for kind, name in TORCH_NAMES.items()}
+# More than a tensor's entry in the header has beside its name.
+ENTRY_BYTES = 256
 # Tensors that belong to the quantized one before them in the name, by the method that stores them.
 SCALES = {
     "bitsandbytes": (
@@ -52,8 +57,8 @@ def directory(
     bits, and a config.json without the quantization. Makes the copy unless it is there, in the folder
     `apart` for a process beside that of the run.
 
-    Takes the memory of one weight file, twice its size. `report` is called with the share that is done.
-    Failure `disk_full` when the copy does not fit on the disk.
+    Takes the memory of the largest tensor, several times in 32 bits. `report` is called with the share that
+    is done. Failure `disk_full` when the copy does not fit on the disk.
     """
     model = base_directory(spec)
     config: ModelConfig = view.read_model_config(model) or {}
@@ -86,7 +91,6 @@ def dequantize(folder: Path, report: Callable[[float], None] = lambda share: Non
     Failure `disk_full` when they and `spare` bytes do not fit on the disk.
     """
     from safetensors import safe_open
-    from safetensors.torch import save_file
 
     config = json.loads((folder / "config.json").read_text("utf-8"))
     names = view.weight_files(folder) or [view.WEIGHTS]
@@ -98,22 +102,50 @@ def dequantize(folder: Path, report: Callable[[float], None] = lambda share: Non
     refuse_beyond_free(folder, {"base model in full precision": size}, spare, advice)
     stored = {key: file for file in opened for key in file.keys()}  # noqa: SIM118
     done, places = 0, {}
+
+    def read(key: str) -> tuple[str, Tensor] | None:
+        nonlocal done
+        done += 1
+        report(done / len(stored))
+        return _read(key, config, stored)
+
     for name, file in zip(names, opened, strict=True):
-        made = {}
-        for key in file.keys():  # noqa: SIM118
-            done += 1
-            report(done / len(stored))
-            found = _read(key, config, stored)
-            if found is None:
-                continue
-            plain, value = found
-            made[plain] = value.contiguous()
-            places[plain] = name
         (folder / name).unlink()
-        save_file(made, folder / name, metadata={"format": "pt"})
+        places.update(dict.fromkeys(_write(folder / name, list(file.keys()), read), name))
     if (folder / view.INDEX).exists():
         (folder / view.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), "utf-8")
     (folder / "config.json").write_text(json.dumps(quantized.without_quantization(config)), "utf-8")
+
+
+def _write(path: Path, keys: list[str], read: Callable[[str], tuple[str, Tensor] | None]) -> list[str]:
+    """Writes what `read` makes of each of `keys`, as a safetensors file; returns the names in it."""
+    import torch
+
+    written: list[tuple[str, str, Sequence[int], int]] = []
+    # The header comes first and is known last.
+    room = 64 + sum(len(json.dumps(key)) + ENTRY_BYTES for key in keys)
+    room += -room % 8
+    with open(path, "wb") as file:
+        file.seek(room)
+        for key in keys:
+            found = read(key)
+            if found is None:
+                continue
+            name, value = found
+            kind = KINDS.get(str(value.dtype))
+            if kind is None:
+                raise Failure(
+                    "bad_model",
+                    f"{name} is stored quantized ({value.dtype}), and its scales are absent.",
+                    "Choose another copy of the model, or its 16-bit version.",
+                )
+            file.write(value.contiguous().view(-1).view(torch.uint8).numpy().data)
+            written.append((name, kind, value.shape, value.nbytes))
+        head = make_header(written, room)
+        assert len(head) == room
+        file.seek(0)
+        file.write(head)
+    return [name for name, *_ in written]
 
 
 def full_bytes(file: safe_open, bits: int) -> float:

@@ -7,6 +7,7 @@ keeps the peak at one tensor.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,6 +129,19 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
             raise Failure("bad_model", f"{file.name} is damaged: {name} lies outside the file.", AGAIN)
         tensors[name] = StoredTensor(name, file, dtype, shape, 8 + length + start, end - start)
     return tensors
+
+
+def make_header(tensors: Iterable[tuple[str, str, Sequence[int], int]], room: int = 0) -> bytes:
+    """The beginning of a safetensors file of these tensors, one after another: name, type (as in
+    DTYPE_BYTES), shape and bytes of each. It takes `room` bytes if that is given."""
+    table: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    offset = 0
+    for name, dtype, shape, size in tensors:
+        table[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, offset + size]}
+        offset += size
+    head = json.dumps(table).encode()
+    head += b" " * (max(0, room - 8 - len(head)) if room else -len(head) % 8)
+    return len(head).to_bytes(8, "little") + head
 
 
 def index_checkpoint(directory: Path) -> dict[str, StoredTensor]:

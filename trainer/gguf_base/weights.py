@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer.export.gguf.header import Header
+from trainer.export.weights import make_header
 from trainer.gguf_base.arrangements import Made, falcon_groups, named, of_experts
 from trainer.protocol.failures import Failure
 
@@ -47,20 +47,12 @@ def write_weights(
     """
     kinds = {name: _stored_of(header, made) for name, made in plan.items()}
     total = sum(math.prod(made.shape) for made in plan.values())
-    offset, table = 0, {}
-    for name, made in plan.items():
-        size = math.prod(made.shape) * BYTES[kinds[name]]
-        table[name] = {
-            "dtype": kinds[name],
-            "shape": list(made.shape),
-            "data_offsets": [offset, offset + size],
-        }
-        offset += size
-    head = json.dumps({"__metadata__": {"format": "pt"}, **table}).encode()
-    head += b" " * (-len(head) % 8)
+    head = make_header(
+        (name, kinds[name], made.shape, math.prod(made.shape) * BYTES[kinds[name]])
+        for name, made in plan.items()
+    )
     done = 0
     with open(destination, "wb") as file:
-        file.write(len(head).to_bytes(8, "little"))
         file.write(head)
         for name, made in plan.items():
             rows = 0

@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from trainer.export import full_precision
 from trainer.model.quantized import bits_of
@@ -65,6 +65,27 @@ def test_the_copy_has_the_values_that_transformers_reads(models, tmp_path, kind)
         assert torch.equal(found[name].bfloat16(), value.bfloat16()), name
     full_precision.remove_copy(spec.folder)
     assert not copy.exists()
+
+
+def test_the_copy_is_written_tensor_by_tensor(models, tmp_path):
+    """A whole file of a large model does not fit into memory."""
+    folder = make_view(quantized(models, tmp_path, "gptq"), tmp_path / "view")
+    path, sizes = folder / "model.safetensors", []
+    full_precision.dequantize(
+        folder, lambda share: sizes.append(0 if path.is_symlink() else path.stat().st_size)
+    )
+    assert len(set(sizes)) > 5 and sizes[-1] > path.stat().st_size / 2
+    assert list(load_file(path)), "it can be read"
+
+
+def test_codes_without_scales_are_refused(models, tmp_path):
+    model = quantized(models, tmp_path, "fp8")
+    tensors = load_file(model / "model.safetensors")
+    del tensors["model.layers.0.mlp.up_proj.weight_scale_inv"]
+    save_file(tensors, model / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(Failure, match=r"layers\.0\.mlp\.up_proj.* its scales are absent") as failed:
+        full_precision.directory(read_spec(jobs.make(tmp_path / "job", model)))
+    assert failed.value.code == "bad_model"
 
 
 def test_plain_weights_need_no_copy(models, tmp_path):
