@@ -204,7 +204,7 @@ export const description = v.looseObject({
       merged: v.boolean(),
     }),
   ),
-  /** Models that also see or hear, and the `model_type`s of text parts, or of such models, that can be trained alone. */
+  /** Multimodal models, and the `model_type`s of text parts, or of such models, that can be trained alone. */
   text_parts: v.object({ architectures: v.array(v.string()), model_types: v.array(v.string()) }),
   lr_scheduler_types: v.array(v.string()),
   optimizers: v.array(v.string()),

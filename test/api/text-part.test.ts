@@ -1,4 +1,4 @@
-/** A model with eyes: its text part is trained, exported and asked, and everything says so before. */
+/** A multimodal model: its text part is trained, exported and asked, and everything says so before. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ test('a check and an estimate tell what is trained, and count its weights alone'
   const request = quickRequest({ model_name: seeing });
   const { body } = await service.call('POST', '/api/estimate', request);
   assert.ok(body.advice.includes(note), JSON.stringify(body.advice));
-  // Embedding, six layers and a norm; the eyes have 45,000 more.
+  // Embedding, six layers and a norm; the vision encoder has 45,000 more.
   assert.is(body.parameters, textWeights());
 });
 

@@ -1,4 +1,4 @@
-"""Chat templates that read a message's content as a list of parts, as those of models with eyes do.
+"""Chat templates that read a message's content as a list of parts, as those of multimodal models do.
 
 Given a text, some of them leave it out without a word. Rows have texts, so such a template gets a beginning
 that makes each of them a list of one part; every program that renders the template then does the same.

@@ -86,9 +86,9 @@ def cut(config: ModelConfig, tensors: dict[str, StoredTensor]) -> Cut:
         layer = stacks[main].get(number, {})
         shapes = frozenset((rest, stored.shape) for rest, stored in layer.items())
         kinds.setdefault((shapes, *(str(value[number]) for value in lists)), number)
-    # Eyes add to as many of the first layers, which llama.cpp takes the last one not to be among.
-    eyes = config.get("vision_config") or {}
-    indexes = eyes.get("deepstack_visual_indexes")
+    # A vision encoder adds to so many of the first layers; llama.cpp assumes that the last is none of them.
+    vision = config.get("vision_config") or {}
+    indexes = vision.get("deepstack_visual_indexes")
     seeing = len(indexes) if isinstance(indexes, list) else 0
     kept = min(total, max(max(kinds.values(), default=0), seeing) + 1)
     if not total or len(stacks[main]) < total or any(text.get(name) for name in UNCUT):

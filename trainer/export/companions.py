@@ -36,12 +36,12 @@ def write_adapter_gguf(model: Model) -> Path | None:
 
 
 def has_vision_file(model: Model) -> bool:
-    """Whether the base also has eyes or ears."""
+    """Whether the base is multimodal."""
     return model.known.config is not None and text_part.find(model.known.config) is not None
 
 
 def write_vision_file(model: Model) -> Path | None:
-    """The file of what the base sees and hears with; None, with a warning, where there can be none."""
+    """The file of the base's vision and audio encoders; None, with a warning, where there can be none."""
     job = model.job
     path = model.scratch / vision.NAME
     name = job.spec.model.name.rsplit("/", 1)[-1]

@@ -151,7 +151,7 @@ def check_sizes(directory: Path, name: str) -> None:
 
 
 def family(config: ModelConfig, task: Supporting, strategy: Supporting) -> str:
-    """How the model is trained: `causal` (decoder, also as the text part of a model that sees or hears),
+    """How the model is trained: `causal` (decoder, also as the text part of a multimodal model),
     `seq2seq` (encoder-decoder) or `extractive` (predicts a span); Failure `unsupported` when the task or the
     strategy does not support it."""
     architecture = (config.get("architectures") or ["unknown"])[0]

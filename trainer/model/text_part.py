@@ -1,4 +1,4 @@
-"""The text part of a model that also has eyes or ears and is stored as one (…ForConditionalGeneration).
+"""The text part of a multimodal model, which is stored as one (…ForConditionalGeneration).
 
 transformers' own tables say which models those are, and which of them have a text part that is a causal
 language model. Most have it as a class of its own, such as Gemma3ForCausalLM, which is loaded with the
@@ -54,7 +54,7 @@ def find(config: ModelConfig) -> TextPart | None:
 
 
 def architectures() -> list[str]:
-    """The architectures of models with eyes or ears, sorted."""
+    """The architectures of multimodal models, sorted."""
     return sorted(name for name in _tables().whole if not name.endswith("ForCausalLM"))
 
 
@@ -154,7 +154,7 @@ def _without_other_parts(whole: type[PreTrainedModel]) -> type[PreTrainedModel]:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Architectures with eyes or ears, and by `model_type` the classes of causal language models and those of
+    """Multimodal architectures, and by `model_type` the classes of causal language models and those of
     decoders without a head of their own."""
 
     whole: frozenset[str]

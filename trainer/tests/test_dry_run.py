@@ -231,7 +231,7 @@ def test_a_cut_keeps_what_is_said_of_its_layers_by_their_numbers() -> None:
     }
 
 
-def test_a_cut_keeps_a_layer_behind_those_that_eyes_add_to() -> None:
+def test_a_cut_keeps_a_layer_behind_those_that_a_vision_encoder_adds_to() -> None:
     """llama.cpp ends with an assertion where the last layer is one of them."""
     tensors = stored(**{f"layers_{number}_a": (4, 4) for number in range(4)})
     config = {"text_config": {"num_hidden_layers": 4}, "vision_config": {"deepstack_visual_indexes": [3, 7]}}

@@ -11,18 +11,18 @@ export const isDecoder = ({ architecture, textType }: ModelKind): boolean =>
 
 type Parts = Pick<Description, 'text_parts'>;
 
-/** Whether a model also sees or hears, and is stored as one with its text part. */
+/** Whether a model is multimodal, and stored as one with its text part. */
 export const hasMoreThanText = ({ architecture }: ModelKind, { text_parts: parts }: Parts): boolean =>
   architecture !== null && parts.architectures.includes(architecture);
 
-/** Whether a model also sees or hears, and has a text part that can be trained alone. */
+/** Whether a model is multimodal, and has a text part that can be trained alone. */
 export const hasTextPart = (kind: ModelKind, description: Parts): boolean =>
   hasMoreThanText(kind, description) &&
   [kind.textType, kind.modelType].some(
     (type) => type !== null && description.text_parts.model_types.includes(type),
   );
 
-/** What is said before a training of a model that also sees or hears. */
+/** What is said before a training of a multimodal model. */
 export const partAdvice = (kind: ModelKind, parts: Parts): string[] =>
   hasMoreThanText(kind, parts) ? ['The text part of this model is trained; images and sound are not.'] : [];
 

@@ -83,14 +83,14 @@ export async function readModelShape(path: string): Promise<{ shape: ModelShape 
   return { shape: shapeOf(config, parameters), kind };
 }
 
-/** Where a model that also sees or hears keeps the tensors of its text part (trainer/model/text_part.py). */
+/** Where a multimodal model keeps the tensors of its text part (trainer/model/text_part.py). */
 const nested = /^(?:model\.)?(?:language_model|text_model)\./;
-/** The same in the first files of Qwen-VL, which have the eyes beside it. */
+/** The same in the first files of Qwen-VL, which have the vision encoder beside it. */
 const flat = /^(?:model|lm_head)\./;
 
 /**
  * About how many of the `parameters` of a model that is not downloaded are of its text part: those of a transformer of the
- * sizes of its eyes and ears are not.
+ * sizes of its vision and audio encoders are not.
  */
 export function textParameters(config: Readonly<Record<string, unknown>>, parameters: number): number {
   let others = 0;

@@ -18,7 +18,7 @@ export interface CardFacts {
   /** Names of the GGUF files in the repository, best first. */
   readonly ggufs: readonly string[];
   readonly hasModelfile: boolean;
-  /** The name of the file of what the base sees and hears with, or `null`. */
+  /** The name of the file of the base's vision and audio encoders, or `null`. */
   readonly vision: string | null;
   /** Whether the repository is on the public hub, which Ollama and llama.cpp load from by name. */
   readonly onPublicHub: boolean;
@@ -108,7 +108,7 @@ function files({ ggufs, vision, hasModelfile }: CardFacts): string {
     ...(vision === null
       ? []
       : [
-          `| ${codeSpan(vision)} | what the base sees and hears with, for llama.cpp's \`--mmproj\`; not trained |`,
+          `| ${codeSpan(vision)} | the base's vision and audio encoders, for llama.cpp's \`--mmproj\`; not trained |`,
         ]),
     ...(hasModelfile ? ['| `Modelfile` | with which Ollama runs the merged file as it was trained |'] : []),
   ].join('\n');

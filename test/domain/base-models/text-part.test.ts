@@ -6,7 +6,7 @@ import { isDecoder, whyNotPair } from '../../../src/domain/base-models/model-pai
 import { shapeOf, textParameters } from '../../../src/domain/base-models/model-shape.ts';
 
 /** Sizes as Gemma 3 4B's. */
-const eyes = { hidden_size: 1152, intermediate_size: 4304, num_hidden_layers: 27 };
+const vision = { hidden_size: 1152, intermediate_size: 4304, num_hidden_layers: 27 };
 const text = {
   model_type: 'gemma3_text',
   ...{ hidden_size: 2560, intermediate_size: 10_240, num_hidden_layers: 34, vocab_size: 262_208 },
@@ -14,16 +14,16 @@ const text = {
 const seeing = {
   architectures: ['Gemma3ForConditionalGeneration'],
   model_type: 'gemma3',
-  ...{ text_config: text, vision_config: eyes },
+  ...{ text_config: text, vision_config: vision },
 };
 const description = {
   combinations: [],
   text_parts: { architectures: ['Gemma3ForConditionalGeneration'], model_types: ['gemma3_text'] },
 };
 
-test('the weights of eyes are not counted', () => {
+test('the weights of a vision encoder are not counted', () => {
   assert.ok(Math.abs(textParameters(seeing, 4.3e9) - 3.89e9) < 0.03e9);
-  const { hidden_size, intermediate_size, num_hidden_layers: depth } = eyes;
+  const { hidden_size, intermediate_size, num_hidden_layers: depth } = vision;
   const other = { vision_config: { depth, embed_dim: hidden_size, intermediate_size } };
   assert.is(textParameters(other, 4.3e9), textParameters(seeing, 4.3e9));
   assert.is(textParameters(text, 4.3e9), 4.3e9);

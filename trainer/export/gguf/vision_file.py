@@ -1,6 +1,6 @@
-"""Writes what a base model sees and hears with as a GGUF beside that of its text part (llama.cpp's mmproj).
+"""Writes the vision and audio encoders of a base model as a GGUF of their own (llama.cpp's mmproj).
 
-Training leaves it as it is, so it holds the base's own tensors in 16 bits.
+Training leaves them as they are, so it holds the base's own tensors in 16 bits.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def write_vision_file(
     hparams = load_hparams(conversion, source)
     architecture = conversion.get_model_architecture(hparams, conversion.ModelType.MMPROJ)
     if architecture not in conversion.MMPROJ_MODEL_MAP:
-        raise Failure("unsupported", f"llama.cpp has no converter for the eyes or ears of {architecture}.")
+        raise Failure("unsupported", f"llama.cpp has no converter for the encoders of {architecture}.")
     base = conversion.get_model_class(architecture, mmproj=True)
 
     def items(model: Converter) -> Iterator[tuple[str, Callable[[], Tensor]]]:

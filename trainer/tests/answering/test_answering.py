@@ -189,7 +189,7 @@ def test_a_base_model_that_is_gone_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["mllama", pytest.param("gemma3-vision", marks=pytest.mark.long)])
-def test_the_text_part_of_a_model_with_eyes_answers_as_in_its_training(name, tmp_path):
+def test_the_text_part_of_a_multimodal_model_answers_as_in_its_training(name, tmp_path):
     """Also where llama.cpp cannot run it, as Mllama."""
     base = whole_models.build(name, tmp_path / "base")
     spec = jobs.make(tmp_path, base, eval_split=0.25, max_seq_length=64, max_steps=8, eval_steps=8)

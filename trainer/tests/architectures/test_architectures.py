@@ -19,7 +19,7 @@ MOST_USED = (
     "granite",
     "gpt-oss",
 )
-# Models with eyes: one whose text part is a class of its own, one whose whole class is made without them.
+# Multimodal models: one whose text part is a class of its own, one whose whole class is made without them.
 TEXT_PARTS = ("gemma3-vision", "qwen3-vl")
 # llama.cpp has no Mllama.
 WITHOUT_GGUF = ("mllama",)

@@ -1,4 +1,4 @@
-"""Makes toys of models with eyes or ears, stored as their hub repositories have them.
+"""Makes toys of multimodal models, stored as their hub repositories have them.
 
     python -m trainer.tests.architectures.whole_models [NAME DIRECTORY [--seed N]]
 
@@ -28,7 +28,7 @@ TEXT = {
     "max_position_embeddings": 256,
     "initializer_range": 0.05,
 }
-EYES = {
+VISION = {
     "hidden_size": 32,
     "intermediate_size": 64,
     # The converter numbers the layers of the projector like these.
@@ -37,8 +37,8 @@ EYES = {
     "image_size": 28,
     "patch_size": 14,
 }
-# Qwen-VL's and GLM-V's eyes, which name their sizes differently.
-QWEN_EYES = {
+# The vision encoders of Qwen-VL and GLM-V, which name their sizes differently.
+QWEN_VISION = {
     "depth": 3,
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -60,7 +60,7 @@ GEMMA4 = {
     "hidden_size_per_layer_input": 0,
     "attention_k_eq_v": True,
 }
-GEMMA4_EYES = {**EYES, "num_key_value_heads": 2, "head_dim": 16, "default_output_length": 4}
+GEMMA4_VISION = {**VISION, "num_key_value_heads": 2, "head_dim": 16, "default_output_length": 4}
 
 
 def _rotary(sections: list[int], **more: Any) -> dict[str, Any]:
@@ -89,8 +89,8 @@ YARN = {
     "llama_4_scaling_beta": 0.1,
 }
 GLM_ROTARY = _rotary([2, 1, 1], partial_rotary_factor=0.5)
-LLAMA4_EYES = {
-    **EYES,
+LLAMA4_VISION = {
+    **VISION,
     "intermediate_size": 128,
     "vision_output_dim": 64,
     "projector_input_dim": 64,
@@ -107,13 +107,13 @@ PARTS = (
 )
 
 # By name: model_type, class, sizes of the text part that differ from TEXT (None: the field is not there),
-# those of its eyes, and fields of the whole.
+# those of its vision encoder, and fields of the whole.
 TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "gemma3-vision": (
         "gemma3",
         "Gemma3ForConditionalGeneration",
         {"num_hidden_layers": 6, "sliding_window": 64, "query_pre_attn_scalar": 16},
-        {**EYES, "model_type": "siglip_vision_model"},
+        {**VISION, "model_type": "siglip_vision_model"},
         {"mm_tokens_per_image": 1},
     ),
     "gemma3n-vision": (
@@ -123,40 +123,40 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         {},
         {},
     ),
-    "gemma4-vision": ("gemma4", "Gemma4ForConditionalGeneration", GEMMA4, GEMMA4_EYES, {}),
+    "gemma4-vision": ("gemma4", "Gemma4ForConditionalGeneration", GEMMA4, GEMMA4_VISION, {}),
     "gemma4-vision-experts": (
         "gemma4",
         "Gemma4ForConditionalGeneration",
         {**GEMMA4, **EXPERTS, "num_experts_per_tok": None, "top_k_experts": 2, "enable_moe_block": True},
-        GEMMA4_EYES,
+        GEMMA4_VISION,
         {},
     ),
     "gemma4-vision-per-layer": (
         "gemma4",
         "Gemma4ForConditionalGeneration",
         {**GEMMA4, "hidden_size_per_layer_input": 16, "attention_k_eq_v": False},
-        GEMMA4_EYES,
+        GEMMA4_VISION,
         {},
     ),
     "qwen3.5-vision": (
         "qwen3_5",
         "Qwen3_5ForConditionalGeneration",
         QWEN35,
-        {**QWEN_EYES, "num_position_embeddings": 16},
+        {**QWEN_VISION, "num_position_embeddings": 16},
         {},
     ),
     "qwen3.5-vision-experts": (
         "qwen3_5_moe",
         "Qwen3_5MoeForConditionalGeneration",
         {**QWEN35, **EXPERTS, "intermediate_size": None, "shared_expert_intermediate_size": 32},
-        {**QWEN_EYES, "num_position_embeddings": 16},
+        {**QWEN_VISION, "num_position_embeddings": 16},
         {},
     ),
     "qwen3-vl": (
         "qwen3_vl",
         "Qwen3VLForConditionalGeneration",
         _rotary([4, 2, 2], mrope_interleaved=True),
-        {**QWEN_EYES, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
+        {**QWEN_VISION, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
         {},
     ),
     "qwen3-vl-experts": (
@@ -168,7 +168,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
             "moe_intermediate_size": 48,
             "tie_word_embeddings": False,
         },
-        {**QWEN_EYES, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
+        {**QWEN_VISION, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
         {},
     ),
     "qwen2-vl": (
@@ -182,28 +182,28 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         "qwen2_5_vl",
         "Qwen2_5_VLForConditionalGeneration",
         {"head_dim": None, **_rotary([4, 2, 2])},
-        {**QWEN_EYES, "fullatt_block_indexes": [1], "window_size": 28},
+        {**QWEN_VISION, "fullatt_block_indexes": [1], "window_size": 28},
         {},
     ),
     "mistral-small": (
         "mistral3",
         "Mistral3ForConditionalGeneration",
         {"model_type": "mistral"},
-        {**EYES, "head_dim": 16, "model_type": "pixtral"},
+        {**VISION, "head_dim": 16, "model_type": "pixtral"},
         {},
     ),
     "ministral3-vision": (
         "mistral3",
         "Mistral3ForConditionalGeneration",
         {"model_type": "ministral3", "rope_parameters": YARN},
-        {**EYES, "head_dim": 16, "model_type": "pixtral"},
+        {**VISION, "head_dim": 16, "model_type": "pixtral"},
         {},
     ),
     "llava": (
         "llava",
         "LlavaForConditionalGeneration",
         {"model_type": "llama"},
-        {**EYES, "projection_dim": 32, "model_type": "clip_vision_model"},
+        {**VISION, "projection_dim": 32, "model_type": "clip_vision_model"},
         {"image_seq_length": 4, "chat_template": PARTS},
     ),
     "llama4-vision": (
@@ -218,7 +218,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
             "no_rope_layers": [1, 1, 1, 0],
             "attention_chunk_size": 256,
         },
-        LLAMA4_EYES,
+        LLAMA4_VISION,
         {},
     ),
     "mllama": (
@@ -226,7 +226,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         "MllamaForConditionalGeneration",
         {"head_dim": None, "num_hidden_layers": 4, "cross_attention_layers": [1]},
         {
-            **EYES,
+            **VISION,
             "num_attention_heads": None,
             "attention_heads": 2,
             "num_global_layers": 1,
@@ -241,7 +241,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
         "glm4v",
         "Glm4vForConditionalGeneration",
         {"head_dim": None, **GLM_ROTARY},
-        {**QWEN_EYES, "image_size": 28},
+        {**QWEN_VISION, "image_size": 28},
         {},
     ),
     "glm-v-experts": (
@@ -258,7 +258,7 @@ TOYS: dict[str, tuple[str, str, dict[str, Any], dict[str, Any], dict[str, Any]]]
             "n_group": 1,
             "topk_group": 1,
         },
-        {**QWEN_EYES, "image_size": 28},
+        {**QWEN_VISION, "image_size": 28},
         {},
     ),
 }
@@ -274,7 +274,7 @@ PROCESSOR = {
     "max_pixels": 7840,
 }
 FLAT = ("qwen2_vl", "qwen2_5_vl")
-NESTED_EYES = ("siglip_vision_model", "clip_vision_model")
+NESTED_VISION = ("siglip_vision_model", "clip_vision_model")
 # Fields that name a token of images, by which models replace tokens: one that no row has.
 IMAGE_TOKENS = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id")
 
@@ -286,9 +286,9 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
 
     tokenizer = tiny.build_tokenizer(template="chatml")
     tokenizer.model_max_length = 256
-    model_type, architecture, text, eyes, whole = TOYS[name]
+    model_type, architecture, text, vision, whole = TOYS[name]
     more = dict(whole)
-    if eyes.get("model_type") == "pixtral":
+    if vision.get("model_type") == "pixtral":
         tokenizer.add_tokens(["[IMG]", "[IMG_BREAK]", "[IMG_END]"], special_tokens=True)
     sizes = {**TEXT, "vocab_size": len(tokenizer), **tiny.token_ids(tokenizer), **text}
     tokenizer.chat_template = more.pop("chat_template", tokenizer.chat_template)
@@ -298,34 +298,34 @@ def build(name: str, directory: Path, seed: int = 7) -> Path:
     config = transformers.AutoConfig.for_model(
         model_type,
         text_config={field: size for field, size in sizes.items() if size is not None},
-        vision_config={field: size for field, size in eyes.items() if size is not None},
+        vision_config={field: size for field, size in vision.items() if size is not None},
         **{"tie_word_embeddings": model_type.startswith("gemma"), **more},
     )
     for field in IMAGE_TOKENS:
         if hasattr(config, field):
             setattr(config, field, image)
     torch.manual_seed(seed)
-    if eyes:
+    if vision:
         model = getattr(transformers, architecture)(config)
     else:
-        # Gemma 3n's eyes need a package that is not installed: one tensor of them has to do.
+        # Gemma 3n's vision encoder needs a package that is not installed: one tensor of it has to do.
         model = transformers.AutoModelForCausalLM.from_config(config.text_config)
     with torch.no_grad():
         for parameter in model.parameters():
-            # Eyes leave some of theirs as the memory was.
+            # Vision encoders leave some of theirs as the memory was.
             parameter.nan_to_num_(0, 0, 0)
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter), alpha=NOISE)
-    if not eyes:
+    if not vision:
         toys.scale("gemma3n", model)
     model.save_pretrained(directory)
-    if not eyes:
+    if not vision:
         config.text_config.num_kv_shared_layers = toys.TOYS["gemma3n"]["hub"]["num_kv_shared_layers"]
         config.architectures = [architecture]
         config.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     (Path(directory) / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), "utf-8")
-    _publish(Path(directory) / "model.safetensors", model_type, eyes)
+    _publish(Path(directory) / "model.safetensors", model_type, vision)
     if model_type in FLAT:
         _flatten(Path(directory) / "config.json")
     return Path(directory)
@@ -341,18 +341,18 @@ def _flatten(path: Path) -> None:
     path.write_text(json.dumps(flat, indent=2), "utf-8")
 
 
-def _publish(path: Path, model_type: str, eyes: dict[str, Any]) -> None:
+def _publish(path: Path, model_type: str, vision: dict[str, Any]) -> None:
     """Gives tensors their published names and shapes where transformers reads those and writes others."""
     import torch
     from safetensors.torch import load_file, save_file
 
     published = {}
     stored = load_file(path)
-    if not eyes:
+    if not vision:
         stored = {re.sub(r"^model\.", "model.language_model.", name): stored[name] for name in stored}
         stored["model.vision_tower.timm_model.conv_stem.conv.weight"] = torch.zeros(8, 3, 3, 3)
     for name, tensor in stored.items():
-        if eyes.get("model_type") in NESTED_EYES:
+        if vision.get("model_type") in NESTED_VISION:
             name = re.sub(r"^vision_tower\.", "vision_tower.vision_model.", name)
         turned = model_type == "qwen3_vl_moe" and re.search(r"experts\.(gate_up|down)_proj$", name)
         published[name] = tensor.transpose(1, 2).contiguous() if turned else tensor

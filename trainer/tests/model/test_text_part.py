@@ -1,4 +1,4 @@
-"""The text part of a model with eyes: found, loaded alone, and equal to what the whole model computes."""
+"""The text part of a multimodal model: found, loaded alone, and equal to what the whole model computes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer.protocol.failures import Failure
 from trainer.tests.architectures import whole_models
 
 # A class of the text part under `language_model.model`, the same under `model.language_model`, and a whole
-# class without its eyes.
+# class without its vision encoder.
 QUICK = ("mistral-small", "gemma4-vision", "qwen3-vl")
 
 
@@ -39,8 +39,8 @@ def test_the_text_part_alone_computes_what_the_whole_model_does(name: str, tmp_p
     ids = torch.arange(7, 90)[None]
     with torch.inference_mode():
         assert torch.equal(model.eval()(input_ids=ids).logits, whole.eval()(input_ids=ids).logits)
-    eyes = [key for key, _ in model.named_parameters() if "vis" in key]
-    assert eyes == [] and model.num_parameters() < whole.num_parameters()
+    vision = [key for key, _ in model.named_parameters() if "vis" in key]
+    assert vision == [] and model.num_parameters() < whole.num_parameters()
 
 
 def test_a_surplus_tensor_of_the_text_part_is_not_left_out() -> None:

@@ -5,7 +5,7 @@ export interface ModelKind {
   readonly architecture: string | null;
   readonly modelType: string | null;
   readonly isEncoderDecoder: boolean;
-  /** The `model_type` of the text part of a model that also sees or hears. */
+  /** The `model_type` of the text part of a multimodal model. */
   readonly textType: string | null;
   /** The architecture that llama.cpp's converter takes it for. */
   readonly converted: string | null;
@@ -29,7 +29,7 @@ export function kindOf(config: Config): ModelKind {
   const text = partOf(config.text_config);
   const modelType = textOf(config.model_type);
   const isEncoderDecoder = Boolean(config.is_encoder_decoder) || Boolean(text?.is_encoder_decoder);
-  // Older files of some models have the text's sizes beside those of the eyes.
+  // Older files of some models have the text's sizes beside those of the vision encoder.
   const isPart = text !== null || partOf(config.vision_config) !== null;
   const architecture = firstOf(config.architectures);
   const stored = [config, text ?? {}]
