@@ -69,6 +69,7 @@ test.before(async () => {
   storeEvaluations();
   service = await startService({ dataDir, env: littleInstallation('polite') });
   await service.upload('support.jsonl', supportRows());
+  await service.upload('few.jsonl', supportRows().split('\n').slice(0, 3).join('\n'));
 });
 test.after(async () => {
   await closeBrowser();
@@ -78,6 +79,8 @@ test.after(async () => {
 test('two evaluations are compared by their figures, and by the rows that they answer differently', async () => {
   const { page, context, faults } = await openPage(service.url, '/training/evaluations');
   await sees(page, 'The model is no longer there.');
+  const offered = await page.getByLabel('Dataset').locator('option').allTextContents();
+  assert.ok(offered.includes('support.jsonl') && !offered.includes('few.jsonl'), 'three rows are not scored');
   assert.equal(await appearanceFaults(page, 'evaluations'), []);
   await page.getByRole('checkbox', { name: 'Compare eval_1' }).check();
   assert.ok(await page.getByRole('checkbox', { name: 'Compare eval_3' }).isDisabled(), 'it failed');

@@ -116,7 +116,8 @@ export class EvaluationForm extends LightElement {
   }
 
   private _datasets(): readonly (readonly [string, string])[] {
-    return (datasets.value.value ?? []).map(({ filename }) => [filename, filename] as const);
+    const usable = (datasets.value.value ?? []).filter(({ valid }) => valid);
+    return usable.map(({ filename }) => [filename, filename] as const);
   }
 
   private _models(): readonly (readonly [string, string])[] {
