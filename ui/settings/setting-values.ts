@@ -7,6 +7,7 @@ import {
 } from '../../src/contract/settings.ts';
 import type { TrainingBody } from '../api/service.ts';
 import type { Draft } from '../state/draft.ts';
+import { readNumber } from './read-number.ts';
 
 /** A setting under its name. */
 export type SettingField = Setting & { readonly name: SettingName };
@@ -104,7 +105,7 @@ export function readSetting(field: SettingField, text: string): { value: unknown
         : { value };
     }
     default: {
-      const value = Number(trimmed);
+      const value = readNumber(trimmed);
       if (!Number.isFinite(value)) return { fault: `${field.label} must be a number.` };
       if (field.kind === 'integer' && !Number.isInteger(value)) {
         return { fault: `${field.label} must be a whole number.` };

@@ -4,6 +4,7 @@ import { service } from '../../api/service.ts';
 import { formatCount } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
+import { readNumber } from '../../settings/read-number.ts';
 import { Action } from '../../state/action.ts';
 import { datasets, toasts } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
@@ -21,10 +22,8 @@ export class SplitDialog extends LightElement {
 
   /** The rows of the validation dataset; `null` if the text is no percentage. */
   private get _rows(): number | null {
-    const percent = Number(this._percent);
-    return this._percent.trim() !== '' && percent > 0 && percent < 100
-      ? Math.round((this.total * percent) / 100)
-      : null;
+    const percent = readNumber(this._percent);
+    return percent > 0 && percent < 100 ? Math.round((this.total * percent) / 100) : null;
   }
 
   private async _split(event: Event): Promise<void> {
@@ -32,7 +31,7 @@ export class SplitDialog extends LightElement {
     if (this._action.busy || this._rows === null) return;
     await this._action.run(async () => {
       const { training, validation } = await service.splitDataset(this.name, {
-        fraction: Number(this._percent) / 100,
+        fraction: readNumber(this._percent) / 100,
       });
       await datasets.refresh();
       draft.change({ dataset: training.filename, validationDataset: validation.filename });
