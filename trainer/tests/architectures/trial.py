@@ -119,12 +119,13 @@ def _plain(base: Path, adapter: Path, template: Path, text: list[dict[str, str]]
     the saved adapter, and the log-probabilities after held-out prompts with that adapter."""
     import peft
     import torch
-    from transformers import AutoTokenizer, set_seed
+    from transformers import set_seed
 
     from trainer.data.encode import encode_conversations
     from trainer.data.template import load
+    from trainer.model.tokenizer import load_with_class
 
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer = load_with_class(base)
     conversations = [
         [{"role": "user", "content": row["input"]}, {"role": "assistant", "content": row["output"]}]
         for row in text
