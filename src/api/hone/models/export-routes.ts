@@ -20,6 +20,8 @@ function figuresOf(file: VerifiedFile | undefined) {
 /** The GGUF files of a kept model: what became of them, and making them again or in other types. */
 export function modelExportRoutes({ exporter, models }: Services) {
   const present = async (model: Model) => {
+    // At the same moment as the model was read: an export that ends during the wait would have no files yet.
+    const underway = exporter.underway(model);
     const verified = await readVerified(model);
     const { files, ...outcome } = model.export;
     return {
@@ -34,7 +36,7 @@ export function modelExportRoutes({ exporter, models }: Services) {
           ...figuresOf(made === undefined ? undefined : verified.get(quantization)),
         };
       }),
-      underway: exporter.underway(model),
+      underway,
     };
   };
 
