@@ -69,10 +69,8 @@ def _stop(text: str) -> str:
 
 def write(gguf: str, template: Template, render: Render, adds_bos: bool, adapter: str | None = None) -> str:
     """The text of a Modelfile for the file `gguf`, with the adapter in the file `adapter`. The names of files
-    in the same folder begin with `./`.
-
-    With `adds_bos` the engine adds the
-    beginning-of-text token, so the template must not.
+    in the same folder begin with `./`. With `adds_bos` the engine adds the beginning-of-text token, so the
+    template must not.
     """
     lines = [f"FROM {gguf}", *([f"ADAPTER {adapter}"] if adapter else [])]
     try:

@@ -148,7 +148,7 @@ def _gptq(stem: str, stored: Quantization, has: Callable[[str], bool], get: Get)
         group_of_column = get(f"{stem}.g_idx").long()
         bits = codes.shape[0] * 32 // len(group_of_column)
     else:
-        bits = int(stored["bits"] or 0)
+        bits = _bits(stored.get("bits"), 0)
         inputs = codes.shape[0] * 32 // bits
         group_of_column = torch.arange(inputs) // math.ceil(inputs / groups)
     if (
@@ -256,8 +256,14 @@ def _groups(stored: Quantization) -> list[dict[str, Any]]:
 def bits_of(stored: Quantization) -> list[int]:
     """The bits of a code that the configuration names, of each group of layers if it has several."""
     if _groups(stored):
-        return [int((group.get("weights") or {}).get("num_bits") or 8) for group in _groups(stored)]
-    return [int(stored.get("bits") or 4)]
+        weights = [group.get("weights") for group in _groups(stored)]
+        return [_bits(one.get("num_bits") if isinstance(one, dict) else None, 8) for one in weights]
+    return [_bits(stored.get("bits"), 4)]
+
+
+def _bits(value: object, usual: int) -> int:
+    """A number of bits from outside; `usual` where it is none that fits a word."""
+    return value if type(value) is int and 1 <= value <= 32 else usual
 
 
 def block_sizes_of(stored: Quantization) -> list[int]:

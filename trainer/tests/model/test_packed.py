@@ -111,3 +111,10 @@ def test_too_little_memory_is_not_taken_for_a_malformed_layer():
 
     with pytest.raises(RuntimeError, match="allocate"):
         packed.read(f"{LAYER}.weight_packed", integers(4), tensors.__contains__, get)
+
+
+@pytest.mark.parametrize("value", ["x", 0, -4, 64, 3.5, None, [4], True])
+def test_bits_that_fit_no_word_are_the_usual_ones(value):
+    assert packed.bits_of({"bits": value}) == [4]
+    assert packed.bits_of({"config_groups": {"a": {"weights": {"num_bits": value}}}}) == [8]
+    assert packed.bits_of({"config_groups": {"a": {"weights": [value]}}}) == [8]
