@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -39,9 +40,8 @@ def load_with_class(folder: Path | str) -> PreTrainedTokenizerBase:
         or not hasattr(chosen, "backend_tokenizer")
     ):
         return chosen
-    from tokenizers import Tokenizer
-
-    same = _rules(chosen.backend_tokenizer) == _rules(Tokenizer.from_file(str(path)))
+    document = json.loads(path.read_text("utf-8"))
+    same = _rules(chosen.backend_tokenizer, {}) == _rules(_without_vocabulary(document), document["model"])
     return chosen if same else load_tokenizer(folder)
 
 
@@ -51,13 +51,29 @@ def _of_class(folder: Path | str) -> PreTrainedTokenizerBase:
     return AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 
 
-def _rules(tokenizer: Tokenizer) -> list[object]:
-    """How it normalizes and splits texts, and what its model does besides merging."""
+def _without_vocabulary(document: dict[str, Any]) -> Tokenizer:
+    """The tokenizer of a tokenizer.json with its rules alone: a large vocabulary takes most of a second."""
+    from tokenizers import Tokenizer
+
+    bare: dict[str, object] = {
+        "model": {"type": "BPE", "vocab": {}, "merges": []},
+        "added_tokens": [],
+        "post_processor": None,
+    }
+    return Tokenizer.from_str(json.dumps({**document, **bare}))
+
+
+def _rules(tokenizer: Tokenizer, model: Mapping[str, object]) -> list[object]:
+    """How it normalizes and splits texts, and what its model does besides merging, as `model` or else the
+    tokenizer's own says."""
     parts = (tokenizer.normalizer, tokenizer.pre_tokenizer)
     options = ("byte_fallback", "fuse_unk", "ignore_merges", "unk_token")
     return [
         *(None if part is None else _without_offsets(json.loads(part.__getstate__())) for part in parts),
-        *(getattr(tokenizer.model, option, None) for option in options),
+        *(
+            (model.get(option) if model else getattr(tokenizer.model, option, None)) or None
+            for option in options
+        ),
     ]
 
 
