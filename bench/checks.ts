@@ -8,8 +8,9 @@ import { writeSpec } from './harness/training.ts';
 /*
  * What a run spends on making sure that its model can be used. CPU seconds count child processes.
  *
- * - The dry run of the export of a model of the shape of Qwen3-0.6B, in a process of its own, imports included; then for
- *   another run, which finds what the first has learned.
+ * - The dry run of the export of a model of the shape of Qwen3-0.6B: in a process of its own, imports included, as when the
+ *   service has no warm trainer; as the fork of a warm trainer, which is the rule; and for another run, which finds what
+ *   the one before has learned.
  * - In a run of one epoch of a model of the shape of SmolLM2-135M:
  *   - Rendering all rows in Node, too, of the run until its export.
  *   - The answers in evaluations, of the steps. All evaluations must score the same rows, which the journal tells the
@@ -65,9 +66,9 @@ const trial: Side['trial'] = async ({ dir, size, number }) => {
       ...top,
     });
   const files = { export: { quantizations: ['Q8_0'], required: true } };
-  const [cold, cached] = await said<[Tried, Tried]>('dry_run.py', specOf('tried', {}, files));
-  if (cold.phases === 0 || cached.phases !== 0 || cold.difference === null)
-    throw new Error(`The dry run was not one: ${JSON.stringify([cold, cached])}`);
+  const [alone, warm, known] = await said<[Tried, Tried, Tried]>('dry_run.py', specOf('tried', {}, files));
+  if ([alone, warm].some((one) => one.phases === 0 || one.difference === null) || known.phases !== 0)
+    throw new Error(`The dry run was not one: ${JSON.stringify([alone, warm, known])}`);
   const epoch = { num_train_epochs: 1, max_steps: -1, eval_split: 0.2 };
   const top = { task: 'summarization', ...files };
   const trained = await said<Checked>('checks.py', specOf('trained', epoch, top));
@@ -80,9 +81,10 @@ const trial: Side['trial'] = async ({ dir, size, number }) => {
   if (trained.verification === 0 || !trained.verified[0]) throw new Error('Nothing was verified.');
   return {
     figures: {
-      wall: cold.wall,
-      cpu: cold.cpu,
-      cached: cached.wall,
+      wall: warm.wall,
+      cpu: warm.cpu,
+      alone: alone.wall,
+      known: known.wall,
       rendering: (100 * trained.rendering) / trained.run,
       answers: (100 * trained.answers) / trained.steps,
       rows: scored,
@@ -104,7 +106,8 @@ export const scenario: Scenario = {
   comparisons: [
     { ...own, metric: 'dry run of a 0.6B base', figure: 'wall', unit: 's', goal: { atMost: 10 } },
     { ...own, metric: 'CPU time of that', figure: 'cpu', unit: 's', goal: null },
-    { ...own, metric: 'dry run, known', figure: 'cached', unit: 's', goal: { atMost: 1 } },
+    { ...own, metric: 'dry run, nothing warm', figure: 'alone', unit: 's', goal: null },
+    { ...own, metric: 'dry run, known', figure: 'known', unit: 's', goal: { atMost: 1 } },
     { ...own, metric: 'renderings, of a run', figure: 'rendering', unit: '%', goal: { atMost: 3 } },
     { ...own, metric: 'answers, of the steps', figure: 'answers', unit: '%', goal: { atMost: 10 } },
     {

@@ -1,7 +1,8 @@
-"""Tries the export of a job's base twice, as a run does: `python dry_run.py SPEC`.
+"""Tries the export of a job's base three times, as a run does: `python dry_run.py SPEC`.
 
-Prints wall and CPU seconds of both, child processes included: with nothing known of the base, and as another run of it finds
-it.
+Prints wall and CPU seconds of each, child processes included: with nothing known of the base, in a process of its own, as the
+trainer does when nothing is warm; as the fork of a warm trainer, which has the libraries; and as another run of the base finds
+what the one before has learned.
 """
 
 import json
@@ -12,8 +13,10 @@ from pathlib import Path
 
 from trainer.dry_run.start import dry_run
 from trainer.export import learned
+from trainer.preload import load
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
+from trainer.warm import MODULES
 
 
 def cpu_seconds() -> float:
@@ -32,9 +35,21 @@ def tried(spec: Path) -> dict[str, object]:
     return {**took, "phases": phases, **learned.read(spec.parent / learned.NOTE)["learned"]}
 
 
-first = Path(sys.argv[1])
-second = first.parent.with_name(f"{first.parent.name}-again") / first.name
-second.parent.mkdir()
-content = json.loads(first.read_text(encoding="utf-8"))
-second.write_text(json.dumps({**content, "job_dir": str(second.parent)}), encoding="utf-8")
-print("\n" + json.dumps([tried(first), tried(second)]))
+def again(spec: Path, name: str, known: bool) -> Path:
+    """The same job in a folder of its own, `name`, with the folder of bases of `spec` if what it learned is `known`."""
+    content = json.loads(spec.read_text(encoding="utf-8"))
+    folder = spec.parent.with_name(f"{spec.parent.name}-{name}")
+    folder.mkdir()
+    if not known:
+        content["tools"]["bases"] = str(folder / "bases")
+    copy = folder / spec.name
+    copy.write_text(json.dumps({**content, "job_dir": str(folder)}), encoding="utf-8")
+    return copy
+
+
+alone = Path(sys.argv[1])
+cold = tried(alone)
+if not load(MODULES):
+    sys.exit("Forking is not safe.")
+warm = again(alone, "warm", known=False)
+print("\n" + json.dumps([cold, tried(warm), tried(again(warm, "known", known=True))]))
