@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from trainer.data import normalizer
 from trainer.data import thinking as reasoning
 from trainer.data.content_parts import reading_texts
+from trainer.model.tokenizer import adds_bos
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def choose(
         tokenizer.pad_token = tokenizer.eos_token
     use_own = own is not None and use_chat_template is not False
     text = _freeze(own) if own is not None and use_own else HONE_TEMPLATE
-    if not use_own and _adds_bos(tokenizer):
+    if not use_own and adds_bos(tokenizer):
         text = "{{ bos_token }}" + text
 
     def with_text(text: str) -> reasoning.Render:
@@ -289,14 +290,6 @@ def _freeze(text: str) -> str:
     if "strftime_now" in text:
         head = "{%- macro strftime_now(format) -%}01 Jan 2025{%- endmacro -%}"
     return text if text.startswith(head) else head + text
-
-
-def _adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether the tokenizer adds its beginning-of-text token by itself."""
-    if tokenizer.bos_token_id is None:
-        return False
-    ids = tokenizer("a").input_ids
-    return bool(ids) and ids[0] == tokenizer.bos_token_id
 
 
 def _stop_strings(tokenizer: PreTrainedTokenizerBase, template: Template) -> list[str]:

@@ -24,6 +24,7 @@ from trainer.export.gguf.convert import convert, write_file
 from trainer.export.make import choose_options
 from trainer.export.shared_base import end_of_turn
 from trainer.model import text_part
+from trainer.model.tokenizer import adds_bos
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 from trainer.registry import create
@@ -157,6 +158,7 @@ class Trial:
             source=source,
             name=spec.model.name.rsplit("/", 1)[-1],
             end_of_turn=end_of_turn(self.template, self.tokenizer),
+            adds_bos=adds_bos(self.tokenizer),
             # Loading a large one takes two seconds.
             tokenizer=self.tokenizer if (self.base / "tokenizer.json").is_file() else None,
         )

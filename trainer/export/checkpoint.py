@@ -26,7 +26,7 @@ from trainer.export.publish import move
 from trainer.export.shared_base import NOTE, base_type, end_of_turn, note
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.architectures import verdict
-from trainer.model.tokenizer import load_tokenizer
+from trainer.model.tokenizer import adds_bos, load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol import checkpoints
 from trainer.protocol.contracts import Spec, read_spec
@@ -158,6 +158,7 @@ def _base(
         source=source,
         name=spec.model.name.rsplit("/", 1)[-1],
         end_of_turn=end_of_turn(chosen, tokenizer),
+        adds_bos=adds_bos(tokenizer),
     )
     texts, expected = sample_texts(spec, chosen, tokenizer)
     bases.mkdir(parents=True, exist_ok=True)

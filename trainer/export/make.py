@@ -28,7 +28,7 @@ from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import Exact, load_reference, verify
 from trainer.model.architectures import verdict
 from trainer.model.config import complete_config
-from trainer.model.tokenizer import load_tokenizer
+from trainer.model.tokenizer import adds_bos, load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.durable import write_json
@@ -135,6 +135,7 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
         source=source,
         name=f"{spec.model.name.rsplit('/', 1)[-1]} {spec.job_id}",
         end_of_turn=end_of_turn(template, tokenizer),
+        adds_bos=adds_bos(tokenizer),
     )
     job.phase("convert", 0.0, "choosing the tokenizer's options")
     options = learned.options(job.folder, known.tokens) or choose_options(

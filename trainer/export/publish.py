@@ -14,6 +14,7 @@ from trainer.export import modelfile
 from trainer.export.gguf.header import parts_of
 from trainer.export.verification.compare import Figures
 from trainer.export.verification.verify import warn_of_token_differences
+from trainer.model.tokenizer import adds_bos
 from trainer.protocol.context import JobContext
 from trainer.protocol.durable import sync_folder, write_json
 
@@ -55,7 +56,7 @@ def publish(
         modelfile.write,
         template=template,
         render=lambda messages, generation: render(template, messages, generation),
-        adds_bos=_adds_bos(tokenizer),
+        adds_bos=adds_bos(tokenizer),
     )
     if adapter_gguf is not None:
         published.append(("adapter_gguf", move(adapter_gguf, job.artifacts / "adapter.gguf"), None))
@@ -112,10 +113,3 @@ def move(source: Path, destination: Path) -> Path:
     os.replace(source, destination)
     sync_folder(destination.parent)
     return destination
-
-
-def _adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Whether the tokenizer, and so llama.cpp, adds the beginning-of-text token by itself."""
-    if tokenizer.bos_token_id is None:
-        return False
-    return tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]

@@ -45,6 +45,13 @@ def load_with_class(folder: Path | str) -> PreTrainedTokenizerBase:
     return chosen if same else load_tokenizer(folder)
 
 
+def adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Whether the tokenizer puts its beginning-of-text token before a text by itself."""
+    if tokenizer.bos_token_id is None:
+        return False
+    return tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
+
+
 def _of_class(folder: Path | str) -> PreTrainedTokenizerBase:
     from transformers.models.auto.tokenization_auto import AutoTokenizer
 

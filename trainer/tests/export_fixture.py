@@ -240,6 +240,7 @@ def convert_to(
     from trainer.export.gguf.convert import convert
     from trainer.export.tokenizer import options
     from trainer.model.config import complete_config
+    from trainer.model.tokenizer import adds_bos, load_tokenizer
 
     tensors = weights.index_checkpoint(base)
     config = json.loads((base / "config.json").read_text())
@@ -259,6 +260,7 @@ def convert_to(
                 quantization=quantization,
                 name=name,
                 options=options.candidates(base)[0],
+                adds_bos=adds_bos(load_tokenizer(base)),
                 on_progress=lambda share: None,
             )
         obstacle = write_adapter(

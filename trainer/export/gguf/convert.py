@@ -187,6 +187,7 @@ def convert(
     name: str,
     options: TokenizerOptions,
     end_of_turn: int | None = None,
+    adds_bos: bool | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
     on_progress: Callable[[float], None],
     plan_only: bool = False,
@@ -195,7 +196,9 @@ def convert(
     """Writes `destination` (complete and synced) as GGUF of type `quantization`, one of DIRECT_TYPES.
 
     `source` is what `converter_input.build` made. Without `tensors` the file has only a vocabulary.
-    `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `tokenizer` is that
+    `end_of_turn` is the token that ends an answer, where it is not the end-of-text token. `adds_bos` says
+    whether the tokenizer begins every text with the beginning-of-text token: the file then says so, where the
+    converter leaves it to the engines, which differ (llama.cpp and Ollama). `tokenizer` is that
     of `source` where it is loaded already. `on_progress` gets 0…1 after every tensor and may raise to cancel;
     a partial file is removed. With `plan_only` names, shapes and metadata are worked out and nothing is read
     or written. `write(instance, destination, on_progress)` gets the converter's planned file instead of
@@ -305,6 +308,8 @@ def convert(
                 writer.add_add_space_prefix(options.add_space_prefix)
             if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
                 writer.add_eot_token_id(end_of_turn)
+            if adds_bos is not None and "tokenizer.ggml.add_bos_token" not in writer.kv_data[0]:
+                writer.add_add_bos_token(adds_bos)
             if not plan_only:
                 (write or write_file)(instance, destination, on_progress)
     except BaseException:

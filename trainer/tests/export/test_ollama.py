@@ -17,6 +17,7 @@ import pytest
 
 from trainer.data import template as templates
 from trainer.export import modelfile
+from trainer.model.tokenizer import adds_bos
 from trainer.tests import export_fixture, tiny
 from trainer.tests.export.test_modelfile import BEGINS_FIRST, BEGINS_LAST, ENDING, talk
 
@@ -76,9 +77,9 @@ def test_prompts_have_the_tokens_of_training(
 
     base = export_fixture.make_base(kind, tmp_path / "base")
     (base / "chat_template.jinja").write_text(text)
-    # As published ones do: without it, Ollama's own engine (Gemma 3, Qwen 3) adds a token at the beginning.
+    # Ollama's own engine (Gemma 3, Qwen 3) adds a token at the beginning unless the file says no.
     settings = json.loads((base / "tokenizer_config.json").read_text())
-    (base / "tokenizer_config.json").write_text(json.dumps({**settings, "add_bos_token": False}))
+    assert "add_bos_token" not in settings
     export_fixture.make_adapter(base, tmp_path / "adapter")
     tokenizer = AutoTokenizer.from_pretrained(base)
     chosen = templates.choose(tokenizer, json.loads((base / "config.json").read_text()), None)
@@ -87,7 +88,7 @@ def test_prompts_have_the_tokens_of_training(
         "./model.gguf",
         chosen,
         lambda messages, generation: templates.render(chosen, messages, generation),
-        False,
+        adds_bos(tokenizer),
     )
     (tmp_path / "Modelfile").write_text(written)
     subprocess.run(["ollama", "create", kind, "-f", "Modelfile"], cwd=tmp_path, env=ollama, check=True)
