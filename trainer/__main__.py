@@ -118,11 +118,11 @@ def main(argv: list[str]) -> int:
         # Python's way to say that there is no such module.
         sys.modules["torch"] = None  # type: ignore[assignment]
     if arguments.verb == "preview":
-        from trainer.preview import preview as show
+        from trainer.preview.preview import preview as show
 
         return show(arguments.spec, arguments.rows, arguments.downloaded)
     if arguments.verb == "lengths":
-        from trainer.lengths import lengths as measure
+        from trainer.preview.lengths import lengths as measure
 
         return measure(arguments.spec, arguments.downloaded)
     if arguments.verb == "evaluate":

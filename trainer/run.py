@@ -20,7 +20,8 @@ from trainer.data.job import Job
 from trainer.engines.choose import engine_of, refuse_workers
 from trainer.export import full_precision
 from trainer.gguf_base import make as gguf_base
-from trainer.model import check, download, quantized, text_part
+from trainer.model import check, download, text_part
+from trainer.model.quantization import quantized
 from trainer.model.versions import PACKAGES, unpinned, versions
 from trainer.model.view import make_view
 from trainer.protocol import checkpoints

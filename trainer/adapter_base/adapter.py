@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.export import adapter as adapters
-from trainer.export.update import LowRank, OfExpert, Update
-from trainer.export.weights import StoredTensor
+from trainer.export.merge import adapter as adapters
+from trainer.export.merge.update import LowRank, OfExpert, Update
+from trainer.export.merge.weights import StoredTensor
 from trainer.model import check, view
 from trainer.protocol.failures import Failure
 

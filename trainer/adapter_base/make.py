@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from trainer.adapter_base import adapter as adapters
 from trainer.adapter_base.small_files import copy_small_files
 from trainer.adapter_base.weights import files_of, write_weights
-from trainer.export.weights import index_checkpoint
-from trainer.model import check, download, quantized, view
+from trainer.export.merge.weights import index_checkpoint
+from trainer.model import check, download, view
+from trainer.model.quantization import quantized
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import Adapter, Model
 from trainer.protocol.durable import whole_folder

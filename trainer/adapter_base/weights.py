@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.adapter_base.adapter import apply
-from trainer.export.adapter import Adapter
-from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor, make_header, read_header
+from trainer.export.merge.adapter import Adapter
+from trainer.export.merge.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor, make_header, read_header
 from trainer.model import view
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from trainer.export.update import Update
+    from trainer.export.merge.update import Update
 
 
 def files_of(base: Path) -> list[str]:

@@ -17,8 +17,9 @@ from trainer.data.encode import text_start
 from trainer.data.job import Job
 from trainer.data.thinking import decoder, without_switch
 from trainer.export import full_precision
-from trainer.model import check, download, quantized
+from trainer.model import check, download
 from trainer.model.hardware import choose
+from trainer.model.quantization import quantized
 from trainer.model.view import make_view
 from trainer.protocol.contracts import PROTOCOL, DatasetFile, Model, Settings, Spec
 from trainer.protocol.failures import Failure

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeGuard, cast
 
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.weights import StoredTensor
 
 if TYPE_CHECKING:
     from trainer.protocol.model_config import ModelConfig

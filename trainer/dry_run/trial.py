@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data.template import Template
 from trainer.dry_run.cut import Cut
-from trainer.export import adapter as adapters
 from trainer.export import learned, node_tools
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert, write_file
 from trainer.export.make import choose_options
+from trainer.export.merge import adapter as adapters
 from trainer.export.shared_base import end_of_turn
 from trainer.model import text_part
 from trainer.model.tokenizer import adds_bos

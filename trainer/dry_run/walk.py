@@ -19,7 +19,8 @@ from trainer import imports
 from trainer.data import template as templates
 from trainer.dry_run.cut import Cut, cut
 from trainer.dry_run.trial import Trial
-from trainer.export import full_precision, weights
+from trainer.export import full_precision
+from trainer.export.merge import weights
 from trainer.export.tokenizer import document
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.config import complete_config

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.data import template as templates
-from trainer.export import adapter as adapters
-from trainer.export import full_precision, learned, node_tools, weights
+from trainer.export import full_precision, learned, node_tools
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.adapter_gguf import write_adapter
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.make import choose_options, lossless_type
+from trainer.export.merge import adapter as adapters
+from trainer.export.merge import weights
 from trainer.export.publish import move
 from trainer.export.shared_base import NOTE, base_type, end_of_turn, note
 from trainer.export.verification.sample_texts import sample_texts

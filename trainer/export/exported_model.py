@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.data.template import Template
-from trainer.export.adapter import Adapter
 from trainer.export.kept import Kept
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.adapter import Adapter
+from trainer.export.merge.weights import StoredTensor
 from trainer.protocol.context import JobContext
 
 if TYPE_CHECKING:

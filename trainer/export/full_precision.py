@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.export.merge.weights import DTYPE_BYTES, FLOATING, TORCH_NAMES, make_header
 from trainer.export.shared_base import base_directory
-from trainer.export.weights import DTYPE_BYTES, FLOATING, TORCH_NAMES, make_header
-from trainer.model import packed, quantized, view
+from trainer.model import view
+from trainer.model.quantization import packed, quantized
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 from trainer.protocol.model_config import stored_quantization

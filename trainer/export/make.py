@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, TypedDict
 
 from trainer.data.template import Template
 from trainer.data.template import load as load_template
-from trainer.export import adapter as adapters
-from trainer.export import full_precision, kept, learned, node_tools, outcome, shared_base, weights
+from trainer.export import full_precision, kept, learned, node_tools, outcome, shared_base
 from trainer.export.companions import has_vision_file, write_adapter_gguf, write_vision_file
 from trainer.export.exported_model import Model
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.kept import Kept
+from trainer.export.merge import adapter as adapters
+from trainer.export.merge import weights
 from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
 from trainer.export.shared_base import end_of_turn

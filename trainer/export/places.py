@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from trainer.export.update import LowRank, OfExpert
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.update import LowRank, OfExpert
+from trainer.export.merge.weights import StoredTensor
 from trainer.model import names, text_part
 from trainer.model.names import Part
 from trainer.protocol.failures import Failure

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.data.template import Template, render
-from trainer.export import modelfile
 from trainer.export.gguf.header import parts_of
+from trainer.export.ollama import modelfile
 from trainer.export.verification.compare import Figures
 from trainer.export.verification.verify import warn_of_token_differences
 from trainer.model.tokenizer import adds_bos

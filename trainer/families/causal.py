@@ -16,7 +16,7 @@ from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
-from trainer.training.job_trainer import job_trainer
+from trainer.training.trainers.job_trainer import job_trainer
 
 if TYPE_CHECKING:
     from datasets import Dataset

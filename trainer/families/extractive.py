@@ -19,8 +19,8 @@ from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, contents
-from trainer.training.job_trainer import job_trainer
-from trainer.training.weighted_accumulation import sequences, weighted_accumulation
+from trainer.training.trainers.job_trainer import job_trainer
+from trainer.training.trainers.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
     import numpy as np

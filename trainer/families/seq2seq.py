@@ -16,8 +16,8 @@ from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion, contents
-from trainer.training.job_trainer import job_trainer
-from trainer.training.weighted_accumulation import labelled, weighted_accumulation
+from trainer.training.trainers.job_trainer import job_trainer
+from trainer.training.trainers.weighted_accumulation import labelled, weighted_accumulation
 
 if TYPE_CHECKING:
     from datasets import Dataset

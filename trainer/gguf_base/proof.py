@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from trainer.export import adapter as adapters
-from trainer.export import weights
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert
 from trainer.export.gguf.header import Header, read_header
+from trainer.export.merge import adapter as adapters
+from trainer.export.merge import weights
 from trainer.export.tokenizer.options import TokenizerOptions
 from trainer.gguf_base.dequantize import read_tensor
 from trainer.model.config import complete_config

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer.export.gguf.header import Header
-from trainer.export.weights import make_header
+from trainer.export.merge.weights import make_header
 from trainer.gguf_base.arrangements import Made, falcon_groups, named, of_experts
 from trainer.protocol.failures import Failure
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.model import text_part
-from trainer.model.quantized import MERGED, method_of
+from trainer.model.quantization.quantized import MERGED, method_of
 
 if TYPE_CHECKING:
     from trainer.protocol.model_config import ModelConfig

@@ -7,7 +7,8 @@ from typing import Any, TypedDict
 
 
 class Quantization(TypedDict, total=False):
-    """How the weights in the files are quantized. Includes the fields that trainer/model/packed.py reads."""
+    """How the weights in the files are quantized. Includes the fields that
+    trainer/model/quantization/packed.py reads."""
 
     bits: int
     checkpoint_format: str | None

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from trainer.kernels import native
-from trainer.model import load_report, quantized, text_part
+from trainer.model import load_report, text_part
 from trainer.model.hardware import Hardware
 from trainer.model.names import mergeable
+from trainer.model.quantization import quantized
 from trainer.model.targets import choose_targets
 from trainer.model.tokenizer import load_with_class
 from trainer.protocol.failures import Failure

@@ -14,9 +14,9 @@ from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
-from trainer.training.job_trainer import job_trainer
 from trainer.training.references import References
-from trainer.training.weighted_accumulation import sequences, weighted_accumulation
+from trainer.training.trainers.job_trainer import job_trainer
+from trainer.training.trainers.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -41,7 +41,7 @@ class Dpo:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import DPOConfig, DPOTrainer
 
-        from trainer.training.pair_trainer import pair_trainer, pairs_in
+        from trainer.training.trainers.pair_trainer import pair_trainer, pairs_in
 
         class Tokenized(DPOTrainer):
             """Uses the pairs as `encoded_pairs` tokenized them."""

@@ -21,8 +21,8 @@ from trainer.training import generate
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
-from trainer.training.job_trainer import job_trainer
 from trainer.training.reward_model import reward_function
+from trainer.training.trainers.job_trainer import job_trainer
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -56,7 +56,7 @@ class Rlhf:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import RLOOConfig, RLOOTrainer
 
-        from trainer.training.policy_trainer import policy_trainer
+        from trainer.training.trainers.policy_trainer import policy_trainer
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)

@@ -233,11 +233,11 @@ def convert_to(
     with_base: bool = False,
 ) -> None:
     """Writes `model.gguf` and `adapter.gguf` into `out`, as an export would, and on request `base.gguf`."""
-    from trainer.export import adapter as adapters
-    from trainer.export import weights
     from trainer.export.gguf import converter_input
     from trainer.export.gguf.adapter_gguf import write_adapter
     from trainer.export.gguf.convert import convert
+    from trainer.export.merge import adapter as adapters
+    from trainer.export.merge import weights
     from trainer.export.tokenizer import options
     from trainer.model.config import complete_config
     from trainer.model.tokenizer import adds_bos, load_tokenizer

@@ -17,7 +17,7 @@ from trainer.dry_run.fork import Fork
 from trainer.dry_run.start import dry_run
 from trainer.export import learned, node_tools
 from trainer.export.gguf import converter_input
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.weights import StoredTensor
 from trainer.model.tokenizer import load_tokenizer
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec

@@ -15,7 +15,7 @@ from trainer.padding_free.answers import make_rewards_padding_free, padded_rewar
 from trainer.padding_free.trial import without_adapter
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
-from trainer.training.weighted_accumulation import sequences, weighted_accumulation
+from trainer.training.trainers.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -131,7 +131,7 @@ def _train(
     pad = job.tokenizer.pad_token_id
     why = make_rewards_padding_free(model, _tried(training), pad, hardware)
     if job.tell_path(why, who="The reward model trains") is None:
-        from trainer.training.reward_trainer import Collate, reward_trainer, rows_in
+        from trainer.training.trainers.reward_trainer import Collate, reward_trainer, rows_in
 
         library, collate = weighted_accumulation(reward_trainer(RewardTrainer), rows_in), Collate(pad)
     else:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from trainer.export.adapter import Adapter
 from trainer.export.gguf.convert import load_converter, load_hparams, model_class, tensor_source
 from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.adapter import Adapter
+from trainer.export.merge.weights import StoredTensor
 
 if TYPE_CHECKING:
     from torch import Tensor

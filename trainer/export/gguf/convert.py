@@ -18,14 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from trainer.export.adapter import Adapter
 from trainer.export.gguf.converter_input import display_name
 from trainer.export.gguf.packing import pack_arrays_at_once
 from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
+from trainer.export.merge.adapter import Adapter
+from trainer.export.merge.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor
 from trainer.export.tokenizer import pretokenizer
 from trainer.export.tokenizer.options import TokenizerOptions
-from trainer.export.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor
 from trainer.protocol.contracts import DIRECT_QUANTIZATIONS
 from trainer.protocol.failures import Failure
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
-    from trainer.export.update import Update
+    from trainer.export.merge.update import Update
 
     # A tensor's name, and a function that returns the tensor.
     Item = tuple[str, Callable[[], Tensor | None]]

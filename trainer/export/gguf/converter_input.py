@@ -1,7 +1,7 @@
 """The directory that llama.cpp's converter reads: the base model's files, completed for it.
 
-Only small JSON files are copied; the others are links. Weights are left out: `trainer.export.weights` reads
-them.
+Only small JSON files are copied; the others are links. Weights are left out:
+`trainer.export.merge.weights` reads them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from trainer.data.template import Template
 from trainer.export.tokenizer import document, sentencepiece_model
-from trainer.model.quantized import without_quantization
+from trainer.model.quantization.quantized import without_quantization
 
 if TYPE_CHECKING:
     from trainer.protocol.model_config import ModelConfig

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trainer.export.gguf.convert import lazy_tensor, load_converter, load_hparams, tensor_source, write_file
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.weights import StoredTensor
 from trainer.model import reduced, view
 from trainer.protocol.failures import Failure
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer.export.adapter import Adapter
 from trainer.export.gguf.header import Header, read_header
+from trainer.export.merge.adapter import Adapter
+from trainer.export.merge.weights import StoredTensor
 from trainer.export.verification.independent import LowRank, ReadAgain, low_rank_updates
 from trainer.export.verification.tensor_check import difference
-from trainer.export.weights import StoredTensor
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:

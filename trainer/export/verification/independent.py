@@ -14,12 +14,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.export.weights import StoredTensor, read_header
+from trainer.export.merge.weights import StoredTensor, read_header
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trainer.export.adapter import Value
+    from trainer.export.merge.adapter import Value
 
 # The rounding of float32, half a unit in the last place.
 ROUNDING = 2.0**-24

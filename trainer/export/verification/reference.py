@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-    from trainer.export.adapter import Value
+    from trainer.export.merge.adapter import Value
 
 # Log-probabilities per position: the top ones with the adapter, and as many without.
 TOP = 64

@@ -8,9 +8,9 @@ from transformers import AutoTokenizer
 from trainer.data import template
 from trainer.data.encode import IGNORED, encode_conversations
 from trainer.export import node_tools
-from trainer.export.adapter import Adapter
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert
+from trainer.export.merge.adapter import Adapter
 from trainer.export.tokenizer.options import choose
 from trainer.model.config import complete_config
 from trainer.tests import export_fixture

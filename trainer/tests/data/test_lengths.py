@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from trainer import lengths
 from trainer.data import preferences, sequences
 from trainer.data.encode import IGNORED
 from trainer.families import seq2seq
-from trainer.preview import open_job
+from trainer.preview import lengths
+from trainer.preview.preview import open_job
 from trainer.tests import jobs
 from trainer.tests.tiny import sentences
 

@@ -8,7 +8,7 @@ import pytest
 
 from trainer.data import pairs
 from trainer.data.rows import read_rows
-from trainer.preview import preview
+from trainer.preview.preview import preview
 from trainer.protocol.failures import Failure
 from trainer.tests import jobs
 

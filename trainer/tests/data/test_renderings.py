@@ -9,7 +9,7 @@ import pytest
 from trainer.data.renderings import compare_renderings
 from trainer.data.rows import job_rows
 from trainer.data.template import save
-from trainer.preview import open_job
+from trainer.preview.preview import open_job
 from trainer.protocol.failures import Failure
 from trainer.tests import jobs, tiny
 
@@ -127,7 +127,7 @@ def test_an_export_is_dropped_where_the_engine_cannot_normalize(tmp_path, models
 
 
 def test_the_preview_is_refused_likewise(tmp_path, models, capsys):
-    from trainer.preview import preview
+    from trainer.preview.preview import preview
 
     folder = shutil.copytree(models("llama"), tmp_path / "model")
     tokenizer = tiny.build_tokenizer(300)

@@ -10,7 +10,7 @@ from trainer.data.conversations import turns
 from trainer.data.encode import IGNORED, encode_conversations
 from trainer.data.renderings import compare_renderings
 from trainer.data.rows import job_rows
-from trainer.preview import open_job
+from trainer.preview.preview import open_job
 from trainer.tests import jobs, tiny
 from trainer.tests.chat import PUBLISHED, render_as_playground
 from trainer.tests.data.test_template import THINKING

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trainer.export import adapter as adapters
-from trainer.export import node_tools, weights
+from trainer.export import node_tools
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert
 from trainer.export.gguf.header import read_header
+from trainer.export.merge import adapter as adapters
+from trainer.export.merge import weights
 from trainer.export.tokenizer import options
 from trainer.export.verification.exact import check_files
 from trainer.model.config import complete_config

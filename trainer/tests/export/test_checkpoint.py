@@ -183,7 +183,7 @@ def test_a_base_that_has_changed_since_the_training_is_not_used(
 
 def test_frozen_copies_of_embeddings_are_ignored(tmp_path: Path) -> None:
     """A checkpoint whose adapter changes the output layer also has that layer and the embedding."""
-    from trainer.export import adapter, weights
+    from trainer.export.merge import adapter, weights
 
     base = export_fixture.make_base("llama", tmp_path / "base", "chatml")
     export_fixture.make_adapter(base, tmp_path / "adapter", target_modules=["q_proj", "lm_head"])

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from trainer.export import adapter, weights
 from trainer.export.gguf import convert, converter_input
+from trainer.export.merge import adapter, weights
 from trainer.export.places import canonical
 from trainer.export.tokenizer import options, pretokenizer
 from trainer.export.verification.compare import SHOWN_CHARACTERS, SHOWN_TOKENS, Difference, compare

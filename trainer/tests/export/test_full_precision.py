@@ -9,7 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from trainer.export import full_precision
-from trainer.model.quantized import bits_of
+from trainer.model.quantization.quantized import bits_of
 from trainer.model.view import make_view
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import Failure

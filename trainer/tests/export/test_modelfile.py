@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.data.template import HONE_TEMPLATE, Template, render
-from trainer.export import affixes, modelfile
+from trainer.export.ollama import affixes, modelfile
 from trainer.tests import tiny
 
 LOOP = "{% for m in messages %}"

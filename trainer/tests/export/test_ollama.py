@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from trainer.data import template as templates
-from trainer.export import modelfile
+from trainer.export.ollama import modelfile
 from trainer.model.tokenizer import adds_bos
 from trainer.tests import export_fixture, tiny
 from trainer.tests.export.test_modelfile import BEGINS_FIRST, BEGINS_LAST, ENDING, talk

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainer.export import adapter as adapters
-from trainer.export import weights
 from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert
+from trainer.export.merge import adapter as adapters
+from trainer.export.merge import weights
 from trainer.export.tokenizer.options import TokenizerOptions
 from trainer.model.config import complete_config
 from trainer.tests.export_fixture import CONVERTER

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from trainer.export import adapter, weights
+from trainer.export.merge import adapter, weights
 from trainer.model.names import mergeable
 from trainer.model.targets import choose_targets
 from trainer.protocol.failures import Failure

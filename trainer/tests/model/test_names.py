@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from trainer.export import adapter, weights
+from trainer.export.merge import adapter, weights
 from trainer.model import names, text_part
 from trainer.tests.architectures import toys
 from trainer.tests.tiny import build_tokenizer

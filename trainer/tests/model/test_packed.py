@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trainer.model import packed
+from trainer.model.quantization import packed
 from trainer.protocol.failures import Failure
 from trainer.tests.model import stored_codes
 

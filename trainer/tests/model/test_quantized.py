@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from trainer.export import full_precision
-from trainer.model import packed, quantized
+from trainer.model.quantization import packed, quantized
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import Failure
 from trainer.tests import jobs, tiny

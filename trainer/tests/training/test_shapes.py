@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from trainer.preview import preview
+from trainer.preview.preview import preview
 from trainer.tests import jobs, tiny
 
 ANSWERS = [{"input": text, "output": reply} for text, reply in tiny.sentences(24)]

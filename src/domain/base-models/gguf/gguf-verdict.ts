@@ -9,7 +9,7 @@ export interface ModelKind {
   readonly textType: string | null;
   /** The architecture that llama.cpp's converter takes it for. */
   readonly converted: string | null;
-  /** How its weights are stored quantized (`method_of` in trainer/model/quantized.py). */
+  /** How its weights are stored quantized (`method_of` in trainer/model/quantization/quantized.py). */
   readonly quantization: string | null;
   /** The bits of weights that are stored and stay quantized by bitsandbytes. */
   readonly bits: 4 | 8 | null;
@@ -54,7 +54,7 @@ export function kindOf(config: Config): ModelKind {
   };
 }
 
-/** `forms` in trainer/model/packed.py. */
+/** `forms` in trainer/model/quantization/packed.py. */
 function codesOf(stored: Config): ModelKind['codes'] {
   const method = textOf(stored.quant_method);
   const groups = Object.values(partOf(stored.config_groups) ?? {})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from trainer.model import packed
 from trainer.model.hardware import Hardware, quantization
+from trainer.model.quantization import packed
 from trainer.protocol.failures import Failure
 from trainer.protocol.model_config import ModelConfig, stored_quantization
 

@@ -13,7 +13,7 @@ from trainer.data.encode import Encoded
 from trainer.data.lengths import choose_length
 from trainer.data.preferences import answers_of
 from trainer.data.sequences import sequences_of
-from trainer.preview import open_job
+from trainer.preview.preview import open_job
 from trainer.protocol.failures import explain
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from trainer.export.merge.update import LowRank, OfExpert, Update
+from trainer.export.merge.weights import StoredTensor, read_header
 from trainer.export.places import Places, refusal
-from trainer.export.update import LowRank, OfExpert, Update
-from trainer.export.weights import StoredTensor, read_header
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:

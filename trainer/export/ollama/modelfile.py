@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainer.export.affixes import Affixes, NotExpressible, Render, find_affixes, kept
+from trainer.export.ollama.affixes import Affixes, NotExpressible, Render, find_affixes, kept
 
 if TYPE_CHECKING:
     from trainer.data.template import Template

@@ -25,7 +25,7 @@ def job_trainer(base: type, job: Job) -> type:
 
     rank = job.rank
     if rank.meets:
-        from trainer.training.ranked_trainer import ranked_trainer
+        from trainer.training.trainers.ranked_trainer import ranked_trainer
 
         base = ranked_trainer(base, job)
 

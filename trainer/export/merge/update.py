@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from trainer.export.weights import StoredTensor
+from trainer.export.merge.weights import StoredTensor
 from trainer.model.names import Part
 
 if TYPE_CHECKING:

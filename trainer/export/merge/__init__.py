@@ -1,0 +1,1 @@
+"""Weights of the base model with what the adapter adds to them."""

@@ -1,0 +1,1 @@
+"""The Modelfile, and the chat template in Ollama's language."""

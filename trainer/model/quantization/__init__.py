@@ -1,0 +1,1 @@
+"""Weights that are stored quantized."""

@@ -1,0 +1,1 @@
+"""What a training would do with its rows: their tokens and lengths."""

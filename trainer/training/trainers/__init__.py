@@ -1,0 +1,1 @@
+"""The trainer classes, made of the libraries' ones."""
