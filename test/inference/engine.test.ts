@@ -115,10 +115,10 @@ test('embeddings are the hidden states of transformers, also from a file in 16 b
 test('the same seed gives the same answer, and temperature 0 always does', async () => {
   const [first, again] = [await engine.generate(request(0)), await engine.generate(request(0))];
   assert.is(first.text, again.text);
-  const drawn = { temperature: 1, topP: 0.9, seed: 5 };
-  const one = await engine.generate(request(0, drawn));
-  assert.is((await engine.generate(request(0, drawn))).text, one.text);
-  const other = await engine.generate(request(0, { ...drawn, seed: 6 }));
+  const sampled = { temperature: 1, topP: 0.9, seed: 5 };
+  const one = await engine.generate(request(0, sampled));
+  assert.is((await engine.generate(request(0, sampled))).text, one.text);
+  const other = await engine.generate(request(0, { ...sampled, seed: 6 }));
   assert.is.not(other.text, one.text);
 });
 

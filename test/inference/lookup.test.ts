@@ -1,4 +1,4 @@
-/** Tokens guessed from the prompt: where they are taken, and that they change nothing. */
+/** Tokens drafted from the prompt: where they are taken, and that they change nothing. */
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -28,7 +28,7 @@ const ask = (text: string, changes: Changes = {}): GenerateRequest => ({
   ...{ modelKey: 'model', ggufPath, templatePath, input: { kind: 'text', text } },
   ...{ maxTokens: 50, temperature: 0, topP: 1, ...changes },
 });
-/** The answers to a request with and without guesses. */
+/** The answers to a request with and without drafts. */
 async function both(text: string, changes: Changes = {}) {
   const plain = await engine.generate(ask(text, { ...changes, lookup: false }));
   assert.is(plain.lookedUpTokens, 0);
@@ -56,23 +56,23 @@ test('an answer that copies takes fewer steps than it has tokens', async () => {
   assert.ok(lookedUp(answers.quick) > 35, `${lookedUp(answers.quick)} of 50 tokens`);
 });
 
-test('free text is not guessed', async () => {
+test('free text is not drafted', async () => {
   const answers = await both(other, { maxTokens: 40 });
   assertSame(answers);
   assert.is(lookedUp(answers.quick), 0);
 });
 
 test('equal seeds draw the same tokens', async () => {
-  let guessed = 0;
+  let drafted = 0;
   const texts = new Set<string>();
   for (let seed = 1; seed <= 8; seed += 1) {
     const answers = await both(extraction, { temperature: 1, topP: 0.98, seed, maxTokens: 100 });
     assertSame(answers, `seed ${seed}`);
-    guessed += lookedUp(answers.quick);
+    drafted += lookedUp(answers.quick);
     texts.add(answers.plain.text);
   }
   assert.is(texts.size, 8);
-  assert.ok(guessed > 40, `${guessed} tokens`);
+  assert.ok(drafted > 40, `${drafted} tokens`);
 });
 
 test('streamed text and stop strings are the same', async () => {
@@ -109,7 +109,7 @@ test('log-probabilities, biases and penalties are the same', async () => {
   }
 });
 
-test('an answer that follows a grammar is not guessed', async () => {
+test('an answer that follows a grammar is not drafted', async () => {
   const schema = { type: 'object', properties: { QW: { type: 'string', maxLength: 9 } } };
   const answers = await both(extraction, { grammar: { kind: 'json-schema', schema }, maxTokens: 30 });
   assertSame(answers);
@@ -124,10 +124,10 @@ test('answers end at their limit, and at the end of the context', async () => {
   }
 });
 
-test('requests together answer as alone, and guess where all of them copy', async () => {
+test('requests together answer as alone, and draft where all of them copy', async () => {
   const starts = [5, 12, 19, 26].map((at) => `${extraction}-${letters.slice(0, at)}`);
-  const drawn = { temperature: 1, topP: 0.98, seed: 3 };
-  const asked = [...starts.map((text) => ask(text)), ask(extraction, drawn), ask(other, { maxTokens: 40 })];
+  const sampled = { temperature: 1, topP: 0.98, seed: 3 };
+  const asked = [...starts.map((text) => ask(text)), ask(extraction, sampled), ask(other, { maxTokens: 40 })];
   const alone: GenerateResult[] = [];
   for (const request of asked) alone.push(await engine.generate({ ...request, lookup: false }));
   const together = await Promise.all(asked.map((request) => engine.generate(request)));

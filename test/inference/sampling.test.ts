@@ -1,4 +1,4 @@
-/** How answers are drawn: log-probabilities, biases, penalties and grammars. */
+/** How answers are sampled: log-probabilities, biases, penalties and grammars. */
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -16,7 +16,7 @@ export interface AnswerCounts {
   /** Tokens of prompts that were kept from earlier requests. */
   cachedTokens: number;
   generatedTokens: number;
-  /** Those of them that were guessed from what the prompt has. */
+  /** Those of them that prompt lookup drafted. */
   lookedUpTokens: number;
 }
 

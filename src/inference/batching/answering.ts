@@ -4,11 +4,11 @@ import { priorityOf, type Slot } from './contexts.ts';
 import { canCopy, copyTokens, isWorthCopying } from './copying.ts';
 import { choiceOf } from './logprobs.ts';
 import { createPromptLookup, type PromptLookup } from './prompt-lookup.ts';
-import { createSampler, type Drawn, type Sampling } from './sampler.ts';
+import { createSampler, type Sampled, type Sampling } from './sampler.ts';
 import type { TextStream } from './text-stream.ts';
 
 export type Answer = GenerateResult & {
-  /** Tokens that were guessed and evaluated in the same step as the token before them. */
+  /** Draft tokens that were accepted: evaluated in the same step as the token before them. */
   lookedUpTokens: number;
 };
 
@@ -20,7 +20,7 @@ export interface Question extends Sampling {
   readonly temperature: number;
   /** How many likely tokens are told for each token of the answer; `null`: not even its own probability. */
   readonly logprobs: number | null;
-  /** Whether tokens may be guessed from what the prompt has. The answer is the same. */
+  /** Whether prompt lookup may draft tokens. The answer is the same. */
   readonly lookup: boolean;
   /** Tokens that end the answer, besides the model's own. */
   readonly stopTokens: ReadonlySet<number>;
@@ -42,13 +42,13 @@ export interface Answering {
    * Only before its first step.
    */
   copy(from: Slot): Promise<void>;
-  /** How many tokens of the answer it would guess in the next step. */
-  guesses(): number;
+  /** How many tokens of the answer it would draft for the next step. */
+  drafts(): number;
   /**
-   * Evaluates `tokens` of the prompt, or continues the answer by one token, and by at most `guesses` more.
+   * Evaluates `tokens` of the prompt, or continues the answer by one token, and by at most `drafts` more.
    * Returns whether the answer is complete.
    */
-  step(tokens: number, guesses: number): Promise<boolean>;
+  step(tokens: number, drafts: number): Promise<boolean>;
   /** Ends the answer, also before it is complete. */
   end(): Promise<Answer>;
 }
@@ -70,11 +70,11 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
   /** The tokens of the answer. */
   const before: Token[] = [];
   const sampler = createSampler(slot, before, question);
-  let guesses: PromptLookup | null = null;
-  const guess = (most: number): Token[] => {
+  let lookup: PromptLookup | null = null;
+  const draft = (most: number): Token[] => {
     // Room for the token before them, and for the last one of the answer, which is not evaluated.
     const free = slot.context.tokens - 2 - sequence.nextTokenIndex;
-    return guesses?.next(Math.min(most, limit - before.length - 1, free)) ?? [];
+    return lookup?.next(Math.min(most, limit - before.length - 1, free)) ?? [];
   };
   const show = (delta: string, isLast = false): void => {
     if (delta === '' && !(isLast && told < choices.length)) return;
@@ -84,7 +84,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
   };
 
   /** Takes the next token of the answer; returns whether the answer is complete. */
-  function take({ token, probabilities }: Drawn): boolean {
+  function take({ token, probabilities }: Sampled): boolean {
     firstMs ??= performance.now() - question.cameAt;
     if (question.stopTokens.has(token)) {
       complete = true;
@@ -97,9 +97,9 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
     }
     before.push(token);
     show(shown.text);
-    if (question.lookup && sampler.guessable) {
-      guesses ??= createPromptLookup(prompt);
-      guesses.add(token);
+    if (question.lookup && sampler.canDraft) {
+      lookup ??= createPromptLookup(prompt);
+      lookup.add(token);
     }
     complete = shown.stopped;
     return complete || before.length >= limit;
@@ -115,7 +115,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
       await copyTokens(from, sequence, shared);
       cachedTokens = sequence.nextTokenIndex;
     },
-    guesses: () => (before.length === 0 ? 0 : guess(Number.POSITIVE_INFINITY).length),
+    drafts: () => (before.length === 0 ? 0 : draft(Number.POSITIVE_INFINITY).length),
     async step(count, most) {
       const from = sequence.nextTokenIndex;
       if (before.length === 0 && from + count < prompt.length) {
@@ -124,11 +124,11 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
         return false;
       }
       const last = before.at(-1);
-      const { drawn, ended } = await sampler.next(
+      const { sampled, ended } = await sampler.next(
         last === undefined ? prompt.slice(from) : [last],
-        last === undefined ? [] : guess(most),
+        last === undefined ? [] : draft(most),
       );
-      for (const [index, one] of drawn.entries()) {
+      for (const [index, one] of sampled.entries()) {
         const had = before.length;
         const isComplete = take(one);
         if (index > 0) lookedUpTokens += before.length - had;

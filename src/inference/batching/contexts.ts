@@ -7,7 +7,7 @@ import type {
   LlamaModel,
   Token,
 } from 'node-llama-cpp';
-import { mostRunning, promptChunkTokens } from './shares.ts';
+import { mostRunning, promptChunkTokens } from './token-budget.ts';
 
 /** A LoRA adapter that is added to the model; a negative scale subtracts one that is merged into it. */
 export interface Adapter {
@@ -77,10 +77,10 @@ export interface Contexts {
    * A free slot for a request, marked as busy: the one with the longest cached beginning of the prompt.
    *
    * @param wanted tokens of the prompt and its answer
-   * @param crowded whether other requests of the same adapters run or wait
+   * @param shared whether other requests with the same adapters run or wait
    * @returns `null` if the request must wait for another one to end
    */
-  take(adapters: readonly Adapter[], prompt: Token[], wanted: number, crowded: boolean): Promise<Slot | null>;
+  take(adapters: readonly Adapter[], prompt: Token[], wanted: number, shared: boolean): Promise<Slot | null>;
   release(slot: Slot): void;
 }
 
@@ -137,18 +137,18 @@ export function createContexts(
   async function openFor(
     adapters: readonly Adapter[],
     wanted: number,
-    crowded: boolean,
+    shared: boolean,
   ): Promise<Context | null> {
     const key = JSON.stringify(adapters);
     const others = contexts.filter((context) => context.adapters !== key);
-    const least = crowded ? sharedTokens : others.length > 0 ? besideTokens : aloneTokens;
+    const least = shared ? sharedTokens : others.length > 0 ? besideTokens : aloneTokens;
     const tokens = Math.min(longest, Math.max(least, 2 ** Math.ceil(Math.log2(wanted))));
-    const cells = crowded ? sharedCells : least;
+    const cells = shared ? sharedCells : least;
     const slots = Math.max(1, Math.min(mostRunning, Math.floor(cells / tokens)));
     const tooSmall = contexts.find(
       (context) => context.adapters === key && context.tokens < tokens && isIdle(context),
     );
-    if (tooSmall !== undefined && !crowded) await close(tooSmall);
+    if (tooSmall !== undefined && !shared) await close(tooSmall);
     while (contexts.length >= mostContexts) {
       const oldest = oldestOf(contexts.filter(isIdle));
       if (oldest === undefined) return null;
@@ -183,14 +183,14 @@ export function createContexts(
   }
 
   return {
-    async take(adapters, prompt, wanted, crowded) {
+    async take(adapters, prompt, wanted, shared) {
       const key = JSON.stringify(adapters);
       const free = contexts
         .filter((context) => context.adapters === key && context.tokens >= Math.min(wanted, longest))
         .flatMap((context) => context.slots)
         .filter((slot) => !slot.busy);
       let chosen = best(free, prompt);
-      if (crowded && chosen?.slot.context.slots.length === 1 && chosen.cached < worthAlone) {
+      if (shared && chosen?.slot.context.slots.length === 1 && chosen.cached < worthAlone) {
         const shared = best(
           free.filter(({ context }) => context.slots.length > 1),
           prompt,
@@ -205,7 +205,7 @@ export function createContexts(
           }
         }
       }
-      const slot = chosen?.slot ?? (await openFor(adapters, wanted, crowded))?.slots[0];
+      const slot = chosen?.slot ?? (await openFor(adapters, wanted, shared))?.slots[0];
       if (slot === undefined) return null;
       slot.busy = true;
       slot.usedAt = ++clock;

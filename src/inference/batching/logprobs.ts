@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp';
 import type { RatedToken, TokenChoice } from '../protocol/generation.ts';
 
 /**
- * Rates a token and the `most` likely ones. The probabilities are those that it was drawn from; they are told as at
+ * Rates a token and the `most` likely ones. The probabilities are those that it was sampled from; they are told as at
  * temperature 1, among the tokens that top_p kept.
  *
  * @param probabilities in descending order

@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp';
 
-/** So many tokens in a row that occurred before are expected to go on as they did then. */
+/** After this many tokens in a row that occurred before, those that followed them then are expected. */
 const matchTokens = 2;
 /** More than any vocabulary has, so that as many tokens make one whole number. */
 const mostTokens = 2 ** 24;
@@ -10,15 +10,15 @@ const mostTokens = 2 ** 24;
  */
 const severalCost = 1.4;
 const tokenCost = 0.4;
-/** How much of the count of guesses is kept at each one: about the last 32 count. */
+/** The decay of the acceptance counts at each draft: about the last 32 count. */
 const kept = 31 / 32;
-/** The shares of right guesses that are assumed before the first one: where copying may begin, and where it goes on. */
+/** The acceptance rates assumed before the first draft: where copying may begin, and where it continues. */
 const assumed = { first: 0.5, further: 0.9 };
 
 /**
- * Guesses how an answer goes on: as the prompt, or the answer itself, did after the same tokens. Summaries and
- * extractions copy much, free text little. Each token shows whether a guess would have been right, also while none is
- * evaluated, so guessing begins and ends by itself.
+ * Drafts the next tokens of an answer: those that followed the same tokens in the prompt or the answer. Summaries and
+ * extractions copy much, free text little. Each token shows whether a draft would have been accepted, also while none is
+ * evaluated, so drafting begins and ends by itself.
  */
 export interface PromptLookup {
   /** Tells the next token of the answer. */
@@ -28,10 +28,10 @@ export interface PromptLookup {
 }
 
 interface Counts {
-  right: number;
+  accepted: number;
   all: number;
 }
-const countsFrom = (share: number): Counts => ({ right: share, all: 1 });
+const countsFrom = (rate: number): Counts => ({ accepted: rate, all: 1 });
 
 /** @param prompt tokens before the answer */
 export function createPromptLookup(prompt: readonly Token[]): PromptLookup {
@@ -43,7 +43,7 @@ export function createPromptLookup(prompt: readonly Token[]): PromptLookup {
   /** Whether the last token was right, so that the expected one would be copied in a row. */
   let isCopying = false;
   const seen = { first: countsFrom(assumed.first), further: countsFrom(assumed.further) };
-  const shareOf = ({ right, all }: Counts) => right / all;
+  const rateOf = ({ accepted, all }: Counts) => accepted / all;
 
   const ending = () => tokens.slice(-matchTokens).reduce((key, token) => key * mostTokens + token, 0);
   function append(token: Token): void {
@@ -58,7 +58,7 @@ export function createPromptLookup(prompt: readonly Token[]): PromptLookup {
         const isRight = tokens[expected] === token;
         const counts = isCopying ? seen.further : seen.first;
         counts.all = counts.all * kept + 1;
-        counts.right = counts.right * kept + (isRight ? 1 : 0);
+        counts.accepted = counts.accepted * kept + (isRight ? 1 : 0);
         isCopying = isRight;
         expected = isRight ? expected + 1 : -1;
       }
@@ -67,14 +67,14 @@ export function createPromptLookup(prompt: readonly Token[]): PromptLookup {
     },
     next(most) {
       if (expected < 0) return [];
-      // A guess can only be right if those before it are.
-      let chance = shareOf(isCopying ? seen.further : seen.first);
+      // A draft is only accepted if those before it are.
+      let chance = rateOf(isCopying ? seen.further : seen.first);
       let answered = 1;
       let bestRate = 1;
       let worth = 0;
       for (let count = 1; count <= Math.min(most, tokens.length - expected); count++) {
         answered += chance;
-        chance *= shareOf(seen.further);
+        chance *= rateOf(seen.further);
         const rate = answered / (severalCost + tokenCost * (1 + count));
         if (rate <= bestRate) continue;
         bestRate = rate;

@@ -2,7 +2,7 @@ import { abortedResult } from '../protocol/generation.ts';
 import { type Answer, type Answering, beginAnswer, type Question } from './answering.ts';
 import type { Adapter, Context, Contexts } from './contexts.ts';
 import { canCopy, isWorthCopying, sharedTokens } from './copying.ts';
-import { guessesEach, mostRunning, shareOf } from './shares.ts';
+import { draftLimit, mostRunning, tokenBudgets } from './token-budget.ts';
 
 export interface Request extends Question {
   readonly adapters: readonly Adapter[];
@@ -85,11 +85,11 @@ export function createScheduler(
       const key = JSON.stringify(request.adapters);
       const isSame = (other: Waiting) =>
         other !== next && JSON.stringify(other.request.adapters) === key && !other.request.signal.aborted;
-      const crowded = [...running, ...waiting].some(isSame);
+      const shared = [...running, ...waiting].some(isSame);
       let slot: Awaited<ReturnType<Contexts['take']>> = null;
       try {
         const { prompt, limit } = request;
-        slot = await pool.take(request.adapters, prompt, prompt.length + limit, crowded);
+        slot = await pool.take(request.adapters, prompt, prompt.length + limit, shared);
         if (slot === null) return;
         // It may have been aborted in the meantime.
         if (!waiting.includes(next)) {
@@ -133,18 +133,18 @@ export function createScheduler(
   /** Evaluates one batch of a context, while `contexts`, this one included, evaluate theirs. */
   async function step(members: Running[], contexts: number): Promise<void> {
     members.sort((one, other) => one.answering.slot.index - other.answering.slot.index);
-    const guesses = guessesEach(members.map(({ answering }) => answering.guesses()));
-    const shares = shareOf(members.map((one) => Math.min(one.answering.left(), awaited(one))));
-    const guessed = members.map(({ answering }) => Math.min(answering.guesses(), guesses));
+    const drafts = draftLimit(members.map(({ answering }) => answering.drafts()));
+    const shares = tokenBudgets(members.map((one) => Math.min(one.answering.left(), awaited(one))));
+    const drafted = members.map(({ answering }) => Math.min(answering.drafts(), drafts));
     const ended = prepare(
-      [...shares, ...guessed].reduce((sum, tokens) => sum + tokens, 0),
+      [...shares, ...drafted].reduce((sum, tokens) => sum + tokens, 0),
       contexts,
     );
     await Promise.all(
       members.map(async (one, index) => {
         const share = shares[index] as number;
         try {
-          if (await one.answering.step(share, guesses)) await end(one);
+          if (await one.answering.step(share, drafts)) await end(one);
         } catch (error) {
           await leave(one, () => Promise.reject(error));
         }

@@ -44,7 +44,7 @@ const generation = v.object({
   logprobs: v.optional(v.nullable(v.number()), null),
   /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
   grammar: v.optional(v.nullable(grammar), null),
-  /** Whether tokens may be guessed from what the prompt has, which changes the speed alone. */
+  /** Whether prompt lookup may draft tokens, which changes the speed alone. */
   lookup: v.optional(v.boolean(), true),
 });
 export type Generation = v.InferInput<typeof generation>;
@@ -79,7 +79,7 @@ export const generateResult = v.strictObject({
   /** Tokens of the prompt that were kept from an earlier request, or evaluated by another one. */
   cachedTokens: v.number(),
   generatedTokens: v.number(),
-  /** Those of them that were guessed, and evaluated in the same step as the token before them. */
+  /** Those of them that were drafted, and evaluated in the same step as the token before them. */
   lookedUpTokens: v.exactOptional(v.number()),
   finishReason: v.picklist(['stop', 'length', 'aborted']),
   timeToFirstTokenMs: v.number(),

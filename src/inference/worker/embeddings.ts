@@ -1,6 +1,6 @@
 import type { getLlama, LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../../errors.ts';
-import { promptChunkTokens } from '../batching/shares.ts';
+import { promptChunkTokens } from '../batching/token-budget.ts';
 
 export interface Embeddings {
   embeddings: number[][];

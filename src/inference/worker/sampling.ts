@@ -52,7 +52,7 @@ function biasOf(order: GenerateOrder, model: LlamaModel, vocabulary: number): To
 }
 
 /**
- * A seed for each token of an answer, by 32-bit mixing (the finalizer of MurmurHash3): a token is drawn the same whatever
+ * A seed for each token of an answer, by 32-bit mixing (the finalizer of MurmurHash3): a token is sampled the same whatever
  * was evaluated before it and taken back. One bit is left out, since the library takes the highest seed for none.
  */
 export function seedAt(seed: number, position: number): number {

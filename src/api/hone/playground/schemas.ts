@@ -57,7 +57,7 @@ export const figures = v.object({
   /** Tokens of prompts that were kept from earlier requests. */
   cached_tokens: count,
   generated_tokens: count,
-  /** Tokens of answers that were guessed from what their prompts have. */
+  /** Tokens of answers that prompt lookup drafted and the model accepted. */
   guessed_tokens: count,
   /** Median of the latest 20 answers; `null` before the first. */
   first_token_ms: v.nullable(v.number()),

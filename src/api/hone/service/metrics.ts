@@ -94,7 +94,7 @@ function answers({ figures, processes }: Services['playground']): string[] {
     byModel('hone_answer_tokens_total', 'Tokens of answers.', (count) => count.generatedTokens),
     byModel(
       'hone_answer_tokens_guessed_total',
-      'Tokens of answers that were guessed from what their prompts have.',
+      'Tokens of answers that prompt lookup drafted and the model accepted.',
       (count) => count.lookedUpTokens,
     ),
     metric('hone_answer_tokens_per_second', 'gauge', 'Tokens per second of the latest 20 answers.', [

@@ -5,18 +5,18 @@ export const promptChunkTokens = 512;
 /** The same for the prompts of several requests together, and beside answers, which wait for each part. */
 const chunkTogether = 256;
 const chunkBesideAnswers = 128;
-/** The most tokens of a step in which answers guess. */
-const stepWithGuesses = 16;
+/** The most tokens of a step with drafts. */
+const stepWithDrafts = 16;
 
 /**
- * How many tokens each answer may guess in the next step. Guesses make a step longer for all in it, so there are none
+ * How many tokens each answer may draft for the next step. Drafts make a step longer for all in it, so there are none
  * unless every request has some.
  *
- * @param wanted for each request the tokens that it would guess
+ * @param wanted for each request the tokens that it would draft
  */
-export function guessesEach(wanted: readonly number[]): number {
+export function draftLimit(wanted: readonly number[]): number {
   if (wanted.some((tokens) => tokens === 0)) return 0;
-  return Math.max(0, Math.floor(stepWithGuesses / wanted.length) - 1);
+  return Math.max(0, Math.floor(stepWithDrafts / wanted.length) - 1);
 }
 
 /**
@@ -25,7 +25,7 @@ export function guessesEach(wanted: readonly number[]): number {
  *
  * @param left for each request the tokens of its prompt that are left, or 1 if it continues its answer
  */
-export function shareOf(left: readonly number[]): number[] {
+export function tokenBudgets(left: readonly number[]): number[] {
   const shares = left.map((tokens) => Math.min(tokens, 1));
   const prompts = left.flatMap((tokens, index) => (tokens > 1 ? [index] : []));
   const isAlone = left.length === 1;
