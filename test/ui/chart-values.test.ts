@@ -1,12 +1,13 @@
 /** What charts compute: moving averages, places on the x axes, lines over one another, and files. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { axes, formatClock } from '../../ui/charts/axis.ts';
+import { axes, formatClock, tickTexts } from '../../ui/charts/axis.ts';
 import { chartCsv } from '../../ui/charts/chart-csv.ts';
 import { type Mark, marksAt } from '../../ui/charts/marks.ts';
 import { overlaid } from '../../ui/charts/overlay.ts';
 import { robustRange } from '../../ui/charts/robust-range.ts';
 import { Smoothed, smoothedEnd, type Values } from '../../ui/charts/smoothing.ts';
+import { formatMemory, formatNumber } from '../../ui/elements/format.ts';
 import { RunSeries } from '../../ui/state/runs/series.ts';
 
 /** TensorBoard's smoothing as its documentation puts it: an average of weights w^k, divided by their sum. */
@@ -147,6 +148,22 @@ test('a mark belongs to the point that is nearest', () => {
     [0, 1, 2, 3].map((index) => marksAt(marks, [1, 10, 20], index)),
     [[], ['Best evaluation', 'Checkpoint'], ['Resumed'], []],
   );
+});
+
+test('the ticks of a narrow range are told apart', () => {
+  const ticks = (from: number, by: number) => [0, 1, 2, 3].map((count) => from + count * by);
+  const texts = (from: number, by: number, format = formatNumber) => tickTexts(ticks(from, by), by, format);
+  assert.equal(texts(0, 0.05), ['0', '0.05', '0.1', '0.15']);
+  assert.equal(texts(2.5, 0.25), ['2.5', '2.75', '3', '3.25']);
+  assert.equal(texts(1.0005, 0.0005), ['1.0005', '1.001', '1.0015', '1.002']);
+  assert.equal(texts(0.0001, 0.00001, axes.epoch.format), ['1e-4', '1.1e-4', '1.2e-4', '1.3e-4']);
+  assert.equal(texts(20_000, 0.5), ['20,000', '20,000.5', '20,001', '20,001.5']);
+  assert.equal(texts(5, 0), ['5', '5', '5', '5'], 'a distance of nothing');
+  for (const [from, by] of [
+    [2 ** 30, 2 ** 16],
+    [2 ** 29, 2 ** 16],
+  ] as const)
+    assert.is(new Set(texts(from, by, formatMemory)).size, 4);
 });
 
 test('times are read at a glance', () => {

@@ -1,3 +1,4 @@
+import type { Format } from '../elements/format.ts';
 import type { Axis } from './axis.ts';
 import type { Values } from './smoothing.ts';
 
@@ -31,7 +32,7 @@ export interface ChartData {
   /** The x axis that is shown, then others of the same points. */
   readonly xs: readonly ChartX[];
   readonly lines: readonly ChartLine[];
-  readonly format: (value: number | null | undefined) => string;
+  readonly format: Format;
 }
 
 /** A chart on the page. */

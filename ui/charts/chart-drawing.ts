@@ -1,5 +1,6 @@
 import uPlot from 'uplot';
-import { type Axis, xTicks } from './axis.ts';
+import type { Format } from '../elements/format.ts';
+import { type Axis, tickTexts, whole, xTicks } from './axis.ts';
 import type { ChartLine } from './chart-data.ts';
 import { robustRange } from './robust-range.ts';
 import type { Values } from './smoothing.ts';
@@ -47,7 +48,7 @@ export function drawing(
     /** Of the value axis. */
     readonly title: string;
     readonly layers: readonly Layer[];
-    readonly format: (value: number | null | undefined) => string;
+    readonly format: Format;
     readonly isLog: boolean;
     /** Whether the range leaves out outliers; a logarithmic one shows everything. */
     readonly isRobust: boolean;
@@ -70,6 +71,7 @@ export function drawing(
   };
   // The moving averages are within the range of what they average, or near an outlier.
   const measured = layers.flatMap(({ line, values }, index) => (values === line.values ? [index] : []));
+  const isBars = layers.some(({ line }) => line.bars);
   return {
     width: Math.max(80, area.clientWidth),
     height: Math.max(80, area.clientHeight),
@@ -91,7 +93,7 @@ export function drawing(
               const [from, to] = plot.series[0]?.idxs ?? [0, 0];
               const lines = measured.map((index) => plot.data[index + 1] as Values);
               const { low, high } = isRobust ? robustRange(lines, from, to, all) : all;
-              const range = padded(layers.some(({ line }) => line.bars) ? 0 : low, high);
+              const range = padded(isBars ? 0 : low, high);
               onRange(lowest < range[0] || highest > range[1]);
               return range;
             },
@@ -104,8 +106,11 @@ export function drawing(
         label: title,
         size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
         gap: 6,
-        // A logarithmic axis labels only powers of ten; the others are null.
-        values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : format(tick))),
+        // Bars are counts.
+        ...(isBars ? { incrs: whole } : {}),
+        values: (_plot, ticks, _axis, _space, by) =>
+          // A logarithmic axis labels only powers of ten; the others are null.
+          isLog ? ticks.map((tick) => (tick === null ? '' : format(tick))) : tickTexts(ticks, by, format),
       },
     ],
     series: [

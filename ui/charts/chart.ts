@@ -1,7 +1,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
-import { formatNumber } from '../elements/format.ts';
+import { type Format, formatNumber } from '../elements/format.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { paced } from '../state/runs/pace.ts';
 import { Watch } from '../state/store.ts';
@@ -64,9 +64,7 @@ export class Chart extends LightElement implements ShownChart {
   @property({ attribute: false, hasChanged: areOtherXs }) xs: readonly ChartX[] = [];
   @property({ attribute: false, hasChanged: differ }) lines: readonly ChartLine[] = [];
   /** Fixed for a chart: changing it does not redraw. */
-  @property({ attribute: false, hasChanged: () => false }) format: (
-    value: number | null | undefined,
-  ) => string = formatNumber;
+  @property({ attribute: false, hasChanged: () => false }) format: Format = formatNumber;
   @property({ attribute: false }) revision: unknown = null;
   @property({ attribute: false }) rewritten = 0;
   /** Charts of the same group share their pointer and zoom, and leave the tools to a toolbar. */

@@ -2,6 +2,9 @@
 
 const none = '–';
 
+/** Writes a value with this many significant digits, by default with as many as are usual for it. */
+export type Format = (value: number | null | undefined, digits?: number) => string;
+
 /** A number with a few significant digits, in exponential notation if very small or large. */
 export function formatNumber(value: number | null | undefined, digits = 4): string {
   if (value == null || !Number.isFinite(value)) return none;
@@ -41,10 +44,12 @@ export function formatMegabytes(megabytes: number): string {
 const bytesPerGib = 2 ** 30;
 
 /** Memory in powers of 1024, labelled GB as is customary. */
-export function formatMemory(bytes: number | null | undefined): string {
+export function formatMemory(bytes: number | null | undefined, digits = 3): string {
   if (bytes == null || !Number.isFinite(bytes)) return none;
   const size = bytes / bytesPerGib;
-  return size < 1 ? `${Math.round(size * 1024)} MB` : `${size.toPrecision(3)} GB`;
+  if (size >= 1) return `${size.toPrecision(digits)} GB`;
+  const megabytes = size * 1024;
+  return `${digits > 3 ? Number(megabytes.toPrecision(digits)) : Math.round(megabytes)} MB`;
 }
 
 /** A duration in its two largest units. */

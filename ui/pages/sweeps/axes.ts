@@ -1,5 +1,6 @@
 import type { Direction, ParameterValue } from '../../../src/contract/sweeps.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
+import { digitsFor } from '../../charts/axis.ts';
 import { formatNumber } from '../../elements/format.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
 import { metricName } from '../../views/runs/run-charts.ts';
@@ -95,6 +96,7 @@ function metricAxis(metric: string, direction: Direction, trials: readonly Trial
     return direction === 'minimize' ? 1 - share : share;
   };
   const ticks = high > low ? [low, (low + high) / 2, high] : values.slice(0, 1);
+  const digits = digitsFor(Math.max(Math.abs(low), Math.abs(high)), (high - low) / 2);
   return {
     label: metricName(metric),
     isLog: false,
@@ -103,6 +105,6 @@ function metricAxis(metric: string, direction: Direction, trials: readonly Trial
       return value === null ? null : placeOf(value);
     },
     text: (trial) => formatNumber(trialValue(trial)),
-    ticks: ticks.map((value) => ({ at: placeOf(value), text: formatNumber(value, 3) })),
+    ticks: ticks.map((value) => ({ at: placeOf(value), text: formatNumber(value, digits) })),
   };
 }

@@ -3,18 +3,19 @@ import { axes } from '../../charts/axis.ts';
 import type { ChartLine, ChartX } from '../../charts/chart-data.ts';
 import type { ChartGroup } from '../../charts/chart-group.ts';
 import type { Mark } from '../../charts/marks.ts';
-import { formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
+import { type Format, formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
 import { figure } from '../../elements/parts.ts';
 import { chartOptions, xNames } from '../../state/runs/chart-options.ts';
 import type { Run } from '../../state/runs/run.ts';
 import type { Column, ColumnName, RunSeries } from '../../state/runs/series.ts';
 import { markLegend, runMarks } from './run-marks.ts';
 
-type Format = (value: number | null | undefined) => string;
-
-const short: Format = (value) => formatNumber(value, 3);
-const percent: Format = (value) => (value == null ? '–' : `${formatNumber(value, 3)} %`);
-const watts: Format = (value) => (value == null ? '–' : `${formatNumber(value, 3)} W`);
+const short: Format = (value, digits = 3) => formatNumber(value, digits);
+const percent: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)} %`);
+const watts: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)} W`);
+/** A rate that is usually a large number. */
+const rate: Format = (value, digits) =>
+  digits === undefined || Number.isInteger(value) ? formatCount(value) : formatNumber(value, digits);
 
 interface Single {
   readonly column: ColumnName;
@@ -30,7 +31,7 @@ interface Single {
 const singles: readonly Single[] = [
   { column: 'learning_rate', name: 'Learning rate', colour: '--line-2', format: short, exact: true },
   { column: 'grad_norm', name: 'Gradient norm', colour: '--line-3', format: short },
-  { column: 'tokens_per_second', name: 'Tokens per second', colour: '--line-4', format: formatCount },
+  { column: 'tokens_per_second', name: 'Tokens per second', colour: '--line-4', format: rate },
   { column: 'memory_bytes', name: 'Trainer memory', colour: '--line-5', format: formatMemory, exact: true },
   { column: 'gpu_percent', name: 'GPU utilization', colour: '--line-1', format: percent, gaps: true },
   {
@@ -126,7 +127,7 @@ export function runCharts(run: Run, group: ChartGroup): TemplateResult {
           ...(trained === undefined ? [] : [joinable('Training', '--line-3', trained)]),
           ...(evaluated === undefined ? [] : [evaluation(evaluated)]),
         ],
-        (value) => metricText(key, value),
+        (value, digits) => metricText(key, value, digits),
       );
     })}
     ${singles
@@ -162,8 +163,10 @@ export function metricName(key: string): string {
 const shares = ['mean_token_accuracy', 'rewards/accuracies', 'accuracy', 'reward_accuracy'];
 
 /** A metric's formatted value. */
-export function metricText(key: string, value: number | null | undefined): string {
-  return shares.includes(key) && value != null ? `${formatNumber(100 * value, 4)} %` : formatNumber(value);
+export function metricText(key: string, value: number | null | undefined, digits = 4): string {
+  return shares.includes(key) && value != null
+    ? `${formatNumber(100 * value, digits)} %`
+    : formatNumber(value, digits);
 }
 
 /** The final metrics of a run or a model, side by side. */
