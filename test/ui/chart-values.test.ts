@@ -166,6 +166,42 @@ test('the ticks of a narrow range are told apart', () => {
     assert.is(new Set(texts(from, by, formatMemory)).size, 4);
 });
 
+test('an evaluation before the first step is at step 0, in the chart and in its file', () => {
+  const point = (step: number) => ({ step, loss: 3 - step, epoch: step / 2, elapsed_seconds: step * 10 });
+  const evaluation = (step: number, loss: number) => {
+    const metrics = { eval_loss: loss };
+    return { step, epoch: step / 2, metrics };
+  };
+  const live = new RunSeries();
+  live.addEval(evaluation(0, 9));
+  for (const step of [1, 2]) live.add(point(step));
+  live.addEval(evaluation(2, 5));
+  const loaded = new RunSeries();
+  for (const step of [1, 2]) loaded.add(point(step));
+  loaded.addEval(evaluation(0, 9));
+  loaded.addEval(evaluation(2, 5));
+  for (const series of [live, loaded]) {
+    assert.equal(
+      [series.xs('step'), series.xs('epoch'), series.xs('time')],
+      [
+        [0, 1, 2],
+        [0, 0.5, 1],
+        [0, 10, 20],
+      ],
+    );
+    const evaluated = series.evaluated.get('eval_loss') ?? [];
+    const lines = [
+      { label: 'Training', colour: '--line-1', values: series.columns.loss },
+      { label: 'Evaluation', colour: '--line-2', values: evaluated },
+    ];
+    const xs = [{ axis: axes.step, values: series.xs('step') }];
+    assert.is(
+      chartCsv([{ heading: 'Loss', xs, lines }]),
+      'step,"Training","Evaluation"\r\n0,,9\r\n1,2,\r\n2,1,5\r\n',
+    );
+  }
+});
+
 test('times are read at a glance', () => {
   assert.equal([0.25, 12, 75, 3_723].map(formatClock), ['0.3 s', '12 s', '1:15', '1:02:03']);
 });

@@ -408,7 +408,10 @@ function workersWords({ settings: { workers }, engine }: JobDetail): string {
 /** A note when the chart shows only some of the steps. */
 function thinned({ series: { steps } }: Run): TemplateResult | typeof nothing {
   const last = steps.at(-1) ?? 0;
-  return last <= steps.length + (steps[0] ?? 0)
+  // Step 0 has an evaluation alone.
+  const first = steps[0] === 0 ? 1 : 0;
+  const shown = steps.length - first;
+  return last <= shown + (steps[first] ?? 0)
     ? nothing
-    : html`<p class="note tabular">Showing ${formatCount(steps.length)} of ${formatCount(last)} steps.</p>`;
+    : html`<p class="note tabular">Showing ${formatCount(shown)} of ${formatCount(last)} steps.</p>`;
 }

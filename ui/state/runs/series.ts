@@ -103,6 +103,7 @@ export class RunSeries {
 
   /** Stores an evaluation at its step, or at the next remaining step if downsampled. */
   #mark({ step, metrics }: EvalPoint): void {
+    if (step === 0 && this.steps[0] !== 0) this.#begin();
     if (this.steps.length === 0 || step > (this.steps.at(-1) as number)) return;
     const at = placeOf(this.steps, step);
     for (const [name, value] of Object.entries(metrics ?? {})) {
@@ -114,6 +115,13 @@ export class RunSeries {
       }
       column[at] = value;
     }
+  }
+
+  /** Adds step 0, at which nothing but an evaluation has a value. */
+  #begin(): void {
+    for (const column of [this.steps, this.epochs, this.seconds]) column.unshift(0);
+    for (const columns of [Object.values(this.columns), this.extras.values(), this.evaluated.values()])
+      for (const column of columns) column.unshift(null);
   }
 
   /** Writes a point's values at an index, replacing a number of points. */
