@@ -34,7 +34,7 @@ test('the dashboard tells what models answered, from the first answer on', async
     /^Answered 2$/,
     /^Speed [\d.]+ tokens\/s$/,
     /^First token [\d.]+ m?s$/,
-    /^Prompt tokens reused \d+ %$/,
+    /^Prompt tokens reused \d+%$/,
     /^support [\d.]+ (MB|GB|MiB|GiB)$/,
   ])
     assert.ok(

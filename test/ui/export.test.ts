@@ -113,9 +113,9 @@ test('the model is exported to other types, with progress, cancel and failures i
   await late[0]?.();
   await settled(page);
   await sees(page, done);
-  await sees(page, 'verified, costs 0.3 %');
+  await sees(page, 'verified, costs 0.3%');
   await page.getByText('What the types cost').click();
-  await sees(page, 'KL 0.0012, 99.4 % same');
+  await sees(page, 'KL 0.0012, 99.4% same');
   await lookAt(page, 'model-exported');
   assert.equal(faults, []);
 });

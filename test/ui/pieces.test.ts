@@ -3,7 +3,13 @@ import * as assert from 'uvu/assert';
 import * as v from 'valibot';
 import { trainingRequest } from '../../src/domain/training/training-request.ts';
 import { toServiceError } from '../../ui/api/request.ts';
-import { formatBytes, formatDuration, formatMemory, formatNumber } from '../../ui/elements/format.ts';
+import {
+  formatBytes,
+  formatDuration,
+  formatMemory,
+  formatNumber,
+  formatPercent,
+} from '../../ui/elements/format.ts';
 import {
   answererFields,
   answererName,
@@ -108,6 +114,10 @@ test('numbers are readable, and an unknown is never invented', () => {
   );
   assert.equal([null, 950, 1_220_000].map(formatBytes), ['–', '950 B', '1.22 MB']);
   assert.is(formatMemory(24 * 2 ** 30), '24.0 GB');
+  assert.equal(
+    [null, Number.NaN, 0, 0.00312, 0.98234, 1].map((value) => formatPercent(value)),
+    ['–', '–', '0%', '0.312%', '98.2%', '100%'],
+  );
   assert.equal([null, 59.6, 61, 3_700, 200_000].map(formatDuration), [
     '–',
     '1 min 0 s',

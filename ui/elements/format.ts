@@ -15,6 +15,11 @@ export function formatNumber(value: number | null | undefined, digits = 4): stri
   return value.toLocaleString('en', { maximumSignificantDigits: digits });
 }
 
+/** A fraction in percent: `98.2%`. */
+export function formatPercent(fraction: number | null | undefined, digits = 3): string {
+  return fraction == null || !Number.isFinite(fraction) ? none : `${formatNumber(100 * fraction, digits)}%`;
+}
+
 /** An integer with thousands separators. */
 export function formatCount(value: number | null | undefined): string {
   return value == null ? none : Math.round(value).toLocaleString('en');

@@ -40,7 +40,7 @@ export class Answering extends LightElement {
     const figures = this._figures;
     if (figures === null || figures.ended + figures.running + figures.waiting === 0) return nothing;
     const { failed, prompt_tokens: prompt, cached_tokens: cached, generated_tokens: generated } = figures;
-    const share = (part: number, whole: number) => `${Math.round((100 * part) / Math.max(1, whole))} %`;
+    const share = (part: number, whole: number) => `${Math.round((100 * part) / Math.max(1, whole))}%`;
     return html`<section class="card" aria-labelledby="answering">
       <h2 id="answering">Answering</h2>
       <dl class="facts">

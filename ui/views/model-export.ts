@@ -4,7 +4,7 @@ import { defaultQuantizations } from '../../src/contract/models/quantizations.ts
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Choices, ModelExport } from '../api/types.ts';
-import { formatBytes, formatNumber } from '../elements/format.ts';
+import { formatBytes, formatNumber, formatPercent } from '../elements/format.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, exported } from '../state/app.ts';
@@ -218,7 +218,7 @@ function fileView(file: ModelExport['files'][number], told: string | null): Temp
 /** What a type costs, by the loss on held-out rows; empty where that was not measured. */
 function costWords({ loss_increase: cost }: ModelExport['files'][number]): string {
   if (cost === null) return '';
-  return cost <= 0 ? 'costs nothing' : `costs ${formatNumber(100 * cost, 2)} %`;
+  return cost <= 0 ? 'costs nothing' : `costs ${formatPercent(cost, 2)}`;
 }
 
 /** What the costs mean, and how near each type is to the trained model otherwise. */
@@ -235,8 +235,8 @@ function costDetails({ files }: ModelExport): TemplateResult | typeof nothing {
       ${measured.map(({ quantization, loss_increase: cost, mean_kl: kl, agreement }) =>
         figure(
           quantization,
-          cost === null ? '–' : `${formatNumber(100 * cost, 2)} %`,
-          `KL ${formatNumber(kl, 2)}, ${agreement === null ? '–' : formatNumber(100 * agreement, 3)} % same`,
+          formatPercent(cost, 2),
+          `KL ${formatNumber(kl, 2)}, ${formatPercent(agreement)} same`,
         ),
       )}
     </dl>

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Analysis } from '../../api/types.ts';
 import { counting } from '../../charts/axis.ts';
-import { formatCount, formatNumber } from '../../elements/format.ts';
+import { formatCount, formatNumber, formatPercent } from '../../elements/format.ts';
 import { figure, modelName, nameText } from '../../elements/parts.ts';
 import { datasetPath } from '../../state/router.ts';
 import { cutText } from '../../views/datasets/row-fields.ts';
@@ -32,7 +32,7 @@ export function analysisResult(name: string, result: Analysis): TemplateResult {
       near.pairs.length,
       near.pairs.slice(0, shownGroups).map(
         ({ lines, similarity, texts }) => html`<li>
-        ${lineLinks(name, lines)} <span class="muted">${formatNumber(similarity * 100, 3)} % alike</span>
+        ${lineLinks(name, lines)} <span class="muted">${formatPercent(similarity)} alike</span>
         ${[...new Set(texts)].map(quote)}
       </li>`,
       ),
@@ -57,7 +57,7 @@ function lengthsPart(lengths: NonNullable<Analysis['lengths']>, rows: number): T
     <dl class="figures-grid">
       ${figure('Median', formatCount(lengths.median))} ${figure('95th percentile', formatCount(lengths.p95))}
       ${figure('Longest', formatCount(lengths.longest))} ${figure('Truncated rows', formatCount(lengths.truncated_rows))}
-      ${figure('Tokens trained on', lengths.learned_share === null ? '–' : `${formatNumber(lengths.learned_share * 100, 3)} %`)}
+      ${figure('Tokens trained on', formatPercent(lengths.learned_share))}
     </dl>
     <hone-chart
       heading="Rows by length"

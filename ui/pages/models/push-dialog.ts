@@ -31,7 +31,7 @@ export function pushProgress(frame: ModelFrame | null): TemplateResult {
   const fraction = frame?.fraction ?? null;
   return html`<p class="row between" role="status">
       <span>${stateWords[frame?.state ?? ''] ?? 'Contacting the hub'}</span>
-      <span class="tabular">${fraction === null ? '' : `${Math.round(fraction * 100)} %`}</span>
+      <span class="tabular">${fraction === null ? '' : `${Math.round(fraction * 100)}%`}</span>
     </p>
     ${progressBar('Push', fraction === null ? null : fraction * 100)}`;
 }

@@ -343,7 +343,7 @@ export class RunPage extends LightElement {
               ${runCharts(this._run, this._group)}
               ${thinned(this._run)}
               <p class="note">
-                Outliers are left out of the range unless it has all values: they are farther from the middle 90 % than 1.5
+                Outliers are left out of the range unless it has all values: they are farther from the middle 90% than 1.5
                 times its width. Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
               </p>
             </section>`;

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Sweep } from '../../api/types.ts';
-import { formatNumber } from '../../elements/format.ts';
+import { formatNumber, formatPercent } from '../../elements/format.ts';
 import { progressBar } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
 import { metricName } from '../../views/runs/run-charts.ts';
@@ -18,7 +18,7 @@ export function importanceBars({ importance, metric, direction, culling }: Sweep
     ${importance.map(({ field, share, correlation }) => {
       const label = settingLabel(field);
       return html`<div class="meter">
-        <p class="row between"><span>${label}</span><span class="tabular">${formatNumber(100 * share, 2)} %</span></p>
+        <p class="row between"><span>${label}</span><span class="tabular">${formatPercent(share, 2)}</span></p>
         ${progressBar(`Importance of ${label}`, 100 * share)}
         ${trend(correlation, direction)}
       </div>`;

@@ -160,14 +160,14 @@ export class SweepPage extends LightElement {
       <div class="run-progress">
         <div class="row between baseline">
           <p class="run-phase">${sweep.ended} of ${sweep.trials} trials</p>
-          <p class="run-percent">${Math.round(sweepPercent(sweep))}<small> %</small></p>
+          <p class="run-percent">${Math.round(sweepPercent(sweep))}<small>%</small></p>
         </div>
         ${progressBar('Progress of the sweep', sweepPercent(sweep))}
       </div>
       <dl class="figures-grid">
         ${figure(`Best ${metricName(sweep.metric).toLowerCase()}`, formatNumber(best?.value), best === null ? null : `trial ${best.number}`)}
         ${figure('Culled', sweep.culling ? formatCount(culled) : 'off')}
-        ${figure('Steps', formatCount(steps.made), sweep.culling && sweep.state !== 'running' && saved > 0 ? `${Math.round(100 * saved)} % saved` : null)}
+        ${figure('Steps', formatCount(steps.made), sweep.culling && sweep.state !== 'running' && saved > 0 ? `${Math.round(100 * saved)}% saved` : null)}
         ${figure('Elapsed', formatDuration(spanSeconds(sweep.created_at, sweep.ended_at)))}
       </dl>
     </section>`;

@@ -125,7 +125,7 @@ export class DatasetUpload extends LightElement {
   private _progress({ name, fraction }: { name: string; fraction: number }): TemplateResult {
     const percent = Math.round(fraction * 100);
     return html`<p class="row between">
-        ${nameText(name)}<span class="tabular">${percent === 100 ? 'validating…' : `${percent} %`}</span>
+        ${nameText(name)}<span class="tabular">${percent === 100 ? 'validating…' : `${percent}%`}</span>
       </p>
       ${progressBar('Upload', fraction * 100)}
       <p><button type="button" class="small" data-next @click=${() => this._abort?.abort()}>Cancel</button></p>`;

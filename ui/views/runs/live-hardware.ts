@@ -39,7 +39,7 @@ export class LiveHardware extends LightElement {
     if (now === null) {
       return this._waiting ? html`<section class="card live-waiting">${skeleton(5)}</section>` : nothing;
     }
-    const cpu = now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)} %`;
+    const cpu = now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)}%`;
     const watts = now.package_watts == null ? '' : `${Math.round(now.package_watts)} W`;
     return html`<section class="card" aria-labelledby="live">
       <h2 id="live">Live usage</h2>
@@ -77,7 +77,7 @@ function gpuMeters(gpu: GpuSample, isOneOfMany: boolean): TemplateResult {
   const name = isOneOfMany ? `${gpu.index} · ${gpu.name ?? 'GPU'}` : (gpu.name ?? 'GPU');
   if (gpu.lost) return html`<p class="warning">${name} is no longer available.</p>`;
   const figures = [
-    gpu.utilization_percent === null ? '–' : `${Math.round(gpu.utilization_percent)} %`,
+    gpu.utilization_percent === null ? '–' : `${Math.round(gpu.utilization_percent)}%`,
     gpu.temperature_celsius === null ? '' : `${Math.round(gpu.temperature_celsius)} °C`,
     gpu.power_watts === null ? '' : `${Math.round(gpu.power_watts)} W`,
   ];

@@ -3,7 +3,13 @@ import { axes } from '../../charts/axis.ts';
 import type { ChartLine, ChartX } from '../../charts/chart-data.ts';
 import type { ChartGroup } from '../../charts/chart-group.ts';
 import type { Mark } from '../../charts/marks.ts';
-import { type Format, formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
+import {
+  type Format,
+  formatCount,
+  formatMemory,
+  formatNumber,
+  formatPercent,
+} from '../../elements/format.ts';
 import { figure } from '../../elements/parts.ts';
 import { chartOptions, xNames } from '../../state/runs/chart-options.ts';
 import type { Run } from '../../state/runs/run.ts';
@@ -11,7 +17,7 @@ import type { Column, ColumnName, RunSeries } from '../../state/runs/series.ts';
 import { markLegend, runMarks } from './run-marks.ts';
 
 const short: Format = (value, digits = 3) => formatNumber(value, digits);
-const percent: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)} %`);
+const percent: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)}%`);
 const watts: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)} W`);
 /** A rate that is usually a large number. */
 const rate: Format = (value, digits) =>

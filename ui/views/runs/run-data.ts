@@ -1,4 +1,5 @@
 import type { JobDetail } from '../../api/types.ts';
+import { formatPercent } from '../../elements/format.ts';
 import type { RunFact } from '../../settings/settings-table.ts';
 import { shapeFields } from '../../state/choice-words.ts';
 import { targetName } from '../datasets/import-words.ts';
@@ -11,8 +12,7 @@ export function runData({
   settings,
 }: JobDetail): RunFact[] {
   const held = settings.eval_split;
-  const part =
-    typeof held === 'number' && held > 0 ? `${Number((held * 100).toFixed(2))} % of the dataset` : 'none';
+  const part = typeof held === 'number' && held > 0 ? `${formatPercent(held)} of the dataset` : 'none';
   return [
     { name: 'dataset', label: 'Dataset', text: dataset },
     {

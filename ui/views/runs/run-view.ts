@@ -6,6 +6,7 @@ import {
   formatDuration,
   formatMemory,
   formatNumber,
+  formatPercent,
   jobSeconds,
 } from '../../elements/format.ts';
 import { errorPanel, figure, progressBar } from '../../elements/parts.ts';
@@ -23,7 +24,7 @@ export function runProgress(job: Job): TemplateResult {
   return html`<div class="run-progress">
     <div class="row between baseline">
       <p class="run-phase">${active ? phaseName(job.phase) || job.message : endWords(job)}</p>
-      <p class="run-percent">${job.state === 'completed' ? '100' : job.progress.toFixed(1)}<small> %</small></p>
+      <p class="run-percent">${job.state === 'completed' ? '100' : job.progress.toFixed(1)}<small>%</small></p>
     </div>
     ${progressBar('Progress of the run', job.progress)}
     <div class="row between wrap-row">
@@ -112,8 +113,8 @@ export function consumptionNote({ consumption }: JobDetail): TemplateResult | ty
   const power = (kilowattHours: number | null, of: string) =>
     kilowattHours === null ? null : `${of} energy ${formatNumber(kilowattHours * 1000, 3)} Wh`;
   const facts = [
-    gpu === null ? null : `GPU ${formatNumber(gpu, 3)} %`,
-    cpu === null ? null : `CPU ${formatNumber(cpu, 3)} %`,
+    gpu === null ? null : `GPU ${formatPercent(gpu / 100)}`,
+    cpu === null ? null : `CPU ${formatPercent(cpu / 100)}`,
     gpu_peak_bytes === null ? null : `peak GPU memory ${formatMemory(gpu_peak_bytes)}`,
     ram_peak_bytes === null ? null : `peak RAM ${formatMemory(ram_peak_bytes)}`,
     power(gpu_kilowatt_hours, 'GPU'),

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Job, Lineage } from '../../api/types.ts';
-import { formatNumber } from '../../elements/format.ts';
+import { formatNumber, formatPercent } from '../../elements/format.ts';
 import { figure } from '../../elements/parts.ts';
 import { metricName, metricText } from './run-charts.ts';
 
@@ -60,7 +60,7 @@ export function verificationNotice(verification: Found): TemplateResult {
 function costs(files: Found['files']): string {
   const told = Object.entries((files ?? {}) as Record<string, { loss_increase?: number | null }>)
     .filter(([, { loss_increase: cost }]) => typeof cost === 'number')
-    .map(([type, { loss_increase: cost }]) => `${type} ${formatNumber(100 * (cost as number), 2)} %`);
+    .map(([type, { loss_increase: cost }]) => `${type} ${formatPercent(cost, 2)}`);
   const proven = 'The GGUF file has the trained weights, tokenizes texts as in training, and answers.';
   return told.length === 0 ? proven : `${proven} Loss compared with the trained model: ${told.join(', ')}.`;
 }
@@ -87,9 +87,7 @@ export function verificationFigures(verification: Found | null): TemplateResult 
       ${figures.map(([key, value]) =>
         figure(
           names[key] ?? metricName(key),
-          parts.includes(key)
-            ? `${formatNumber(100 * (value as number), 4)} %`
-            : metricText(key, value as number),
+          parts.includes(key) ? formatPercent(value as number, 4) : metricText(key, value as number),
         ),
       )}
     </dl>`;
