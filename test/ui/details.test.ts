@@ -98,6 +98,8 @@ test('an upload tells how far it is and can be cancelled; a dataset of another t
   arrived();
   assert.is(await page.locator('.panel-error').count(), 0);
 
+  // A list that was asked for before the upload and arrives after it would be without the new dataset.
+  await page.locator('#dataset').waitFor();
   await service.upload('elsewhere.jsonl', supportRows());
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
   await page.locator('#dataset option[value="elsewhere.jsonl"]').waitFor({ state: 'attached' });
@@ -111,8 +113,8 @@ test('recommendations tell why and how much memory, and what cannot be used here
   assert.match((await first.textContent()) ?? '', /B parameters, about .* to train/);
   await openGroup(page, 'Method');
   const accelerated = page.getByRole('radio', { name: /^Accelerated/ });
-  assert.ok(await accelerated.isDisabled());
   await sees(page, /The accelerated provider needs/);
+  assert.ok(await accelerated.isDisabled());
 });
 
 test('a chart is read by the pointer, zoomed by dragging, and shown whole by a double click', async () => {
