@@ -74,6 +74,13 @@ const legend = async (page: Page, heading: string) =>
 const chart = (page: Page, heading: string) =>
   page.locator('hone-chart', { has: page.getByRole('heading', { name: heading, exact: true }) });
 
+/** Waits until a chart of a comparison has a line for each of both runs. */
+const hasBoth = (page: Page, heading: string) =>
+  until(async () => {
+    const shown = await legend(page, heading);
+    return shown.includes('first') && shown.includes('=1+1');
+  }, 'both runs are loaded');
+
 test('all charts of a run count steps, epochs or time, as one control says, with titles on both axes', async () => {
   const { page, faults } = await openCharts('/training/train_1');
   for (const title of ['Step', 'Loss', 'Gradient norm', 'Learning rate']) await draws(page, title);
@@ -195,7 +202,7 @@ test('a resume, checkpoints and the best evaluation are marked in all charts, an
     ['Checkpoint', 'Resumed', 'Best evaluation'],
   );
   await until(async () => (await pixels(page, 'Loss', good)) > 50, 'the line of the best evaluation');
-  assert.ok((await pixels(page, 'Gradient norm', good)) > 50);
+  await until(async () => (await pixels(page, 'Gradient norm', good)) > 50, 'it is in other charts, too');
   await chart(page, 'Loss').locator('.chart-area').focus();
   const at = async (step: number) => {
     while (!(await legend(page, 'Loss')).includes(`Step ${step}`)) await page.keyboard.press('ArrowLeft');
@@ -218,6 +225,9 @@ test('in a comparison the marks of each run have its colour and name, beside the
   );
   for (const tool of ['X axis', 'Log scale', 'Smoothing', 'Show outliers'])
     assert.ok(await page.getByLabel(tool).isVisible(), tool);
+  // A chart that is drawn for the first time, or anew with another line, may miss a key.
+  await hasBoth(page, 'Evaluation loss');
+  await chart(page, 'Evaluation loss').locator('canvas').waitFor();
   await chart(page, 'Evaluation loss').locator('.chart-area').focus();
   const shown = () => legend(page, 'Evaluation loss');
   const at = async (step: number) => {
@@ -349,11 +359,7 @@ test('the values of all charts are saved as measured', async () => {
   assert.is(rows[0], `1,0.05,${pace.seconds},${firstLoss},,0.0001,2,100,${2 ** 30}`);
   assert.is(rows[39], `40,2,${40 * pace.seconds},${lossAt(40)},1.1,0.0001,2,100,${2 ** 30}`);
   await page.goto(`${service.url}/training/compare?run=train_1&run=train_2`);
-  const hasBoth = async () => {
-    const shown = await legend(page, 'Loss');
-    return shown.includes('first') && shown.includes('=1+1');
-  };
-  await until(hasBoth, 'both runs are loaded');
+  await hasBoth(page, 'Loss');
   const compared = await saved(page, 'CSV of all charts');
   assert.match(compared.bytes.toString().split('\r\n')[0] as string, '"Loss: =1+1"');
   await page.locator('.chart-wide summary').click();
