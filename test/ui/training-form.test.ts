@@ -296,7 +296,7 @@ test('the summary tells rows, steps, time, memory and disk, and follows the fiel
 
 test('a range is told where a field breaks it, and nowhere before', async () => {
   const { page, context, faults } = await openPage(service.url, '/training');
-  await page.locator('#model').waitFor();
+  await page.locator('.training-form > hone-settings-form details.fold > summary').first().waitFor();
   for (const fold of await page.locator('.training-form > hone-settings-form details.fold > summary').all()) {
     await fold.click();
   }
