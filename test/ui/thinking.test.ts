@@ -114,10 +114,10 @@ test('the page folds the reasoning, and keeps it for the next question', async (
   });
   await page.getByLabel('Temperature').fill('0');
   const prompt = page.getByLabel('Prompt', { exact: true });
-  for (const text of [rows[1]?.asked ?? '', 'Thanks.']) {
+  for (const [index, text] of [rows[1]?.asked ?? '', 'Thanks.'].entries()) {
     await prompt.fill(text);
     await prompt.press('Enter');
-    await until(async () => !(await page.locator('.caret').count()), 'it has answered');
+    await until(async () => (await page.getByText(/\d tokens/).count()) === index + 1, 'it has answered');
   }
   await page.reload();
   const first = page.locator('.exchange').first();
