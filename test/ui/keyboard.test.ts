@@ -138,7 +138,10 @@ test('a model is asked, and its answers recalled, edited and deleted', async () 
   await sees(page, /\d tokens/);
   await keys.isOn(/^textarea Prompt/, 'after an answer');
   await keys.press('ArrowUp');
-  assert.is(await page.locator('#prompt').inputValue(), 'My parcel has not come.');
+  await until(
+    async () => (await page.locator('#prompt').inputValue()) === 'My parcel has not come.',
+    'the prompt is recalled',
+  );
   await keys.reach(/^button Regenerate/, 'Shift+Tab');
   await keys.press('Enter');
   await keys.isOn(/^textarea Prompt/, 'after another answer was asked for');

@@ -254,9 +254,10 @@ test('two sides answer one prompt, say what they are, and stop together', async 
 
 test('a question has its text in a field of its own, and each stands alone', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${questionId}`, { theme: 'dark' });
+  await sees(page, 'This model has no chat template: each prompt stands alone.');
+  await page.getByLabel('Max new tokens').waitFor();
   assert.is(await page.getByLabel('System prompt').count(), 0);
   assert.is(await page.getByLabel('Keep chat history').count(), 0);
-  await sees(page, 'This model has no chat template: each prompt stands alone.');
   await page.getByLabel('Context').fill('Elif opened the shop in Turku in 1962.\n\nIt sells bread.');
   await page.getByLabel('Max new tokens').fill('8');
   const question = page.getByLabel('Question');
@@ -408,7 +409,7 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
   await page.getByRole('link', { name: 'Try a checkpoint' }).click();
   await page.getByRole('link', { name: 'About this run' }).waitFor();
   const choice = page.getByLabel('Model', { exact: true }).locator('optgroup option');
-  assert.match((await choice.textContent()) ?? '', /\(train_3, running\)$/);
+  await choice.filter({ hasText: /\(train_3, running\)$/ }).waitFor({ state: 'attached' });
   const weights = page.getByLabel('Version').locator('option');
   await until(async () => (await weights.count()) > 3, 'checkpoints are added while it runs');
   assert.match((await weights.first().textContent()) ?? '', /^Checkpoint at step \d/);
