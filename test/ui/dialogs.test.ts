@@ -99,7 +99,7 @@ for (const { name, path, before, opener } of dialogs) {
     }
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
-    assert.ok(await from.evaluate((element) => element === document.activeElement));
+    await from.and(page.locator(':focus')).waitFor();
     assert.equal(faults, []);
     await context.close();
   });

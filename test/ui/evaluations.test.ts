@@ -168,7 +168,7 @@ test('two models are scored on a dataset from its page, with their progress, and
   await page.getByRole('button', { name: 'Delete eval_3' }).click();
   await page.getByRole('button', { name: 'Delete evaluation' }).click();
   await sees(page, 'eval_3 was deleted');
-  assert.is(await page.getByRole('dialog').count(), 0);
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'Compare 2' }).click();
   await sees(page, '3 of the first 3 rows are answered differently.');
   assert.equal(faults, []);
