@@ -103,7 +103,7 @@ test('runs are found by name, tag and state; columns and several at once are cho
   await page.getByLabel('Filter by tag').selectOption('ready');
   await page.getByLabel('Filter by state').selectOption('interrupted');
   await sees(page, '1 of 1');
-  assert.match(page.url(), /state=interrupted/);
+  await page.waitForURL(/state=interrupted/);
   await page.getByLabel('Filter by state').selectOption('');
   await page.getByLabel('Filter by tag').selectOption('');
   await sees(page, '3 of 3');

@@ -64,7 +64,7 @@ test('a CSV file leads to its import: columns are proposed and changed, rows sho
   found.push(...(await appearanceFaults(page, 'import')));
   assert.is(await page.locator('.import-samples img').count(), 0);
   const samples = page.locator('.import-samples > li');
-  assert.is(await samples.count(), 3);
+  await until(async () => (await samples.count()) === 3, 'three samples are shown');
   assert.match((await samples.first().textContent()) ?? '', `${hostile} 1`);
 
   // Another column is taken at once, and a refresh keeps the import.
