@@ -5,6 +5,7 @@ import { type Answer, endAll, type Json, startService, type TestService, until }
 import {
   axeViolations,
   closeBrowser,
+  isLive,
   keepPictures,
   openPage,
   sees,
@@ -48,8 +49,6 @@ async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('Access key', { exact: true }).fill(key);
   await page.keyboard.press('Enter');
 }
-
-const isLive = (page: Page) => page.locator('.connection[data-state="live"]').waitFor({ timeout: 120_000 });
 
 for (const theme of ['light', 'dark'] as const) {
   test(`the page asks for a key, refuses a wrong one, and goes on where it was asked for (${theme})`, async () => {

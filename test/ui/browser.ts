@@ -179,6 +179,9 @@ export async function openGroup(page: Page, name: string): Promise<void> {
   await summary.click();
 }
 
+/** Waits until the page hears of changes: it may show a record before, and reads what it has missed by then anew. */
+export const isLive = (page: Page): Promise<void> => page.locator('.connection[data-state="live"]').waitFor();
+
 /** Waits until the page has read the answers that have arrived, and drawn what follows from them. */
 export const settled = (page: Page): Promise<unknown> =>
   page.evaluate(async () => {

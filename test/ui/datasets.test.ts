@@ -12,7 +12,7 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults, pageFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, hasDataset, keepPictures, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, hasDataset, isLive, keepPictures, openPage, sees } from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
@@ -53,7 +53,7 @@ test('the notice of the database is shown on every page until it is dismissed', 
   assert.is(await page.getByText(notice).count(), 0);
   await page.reload();
   await sees(page, 'No models yet');
-  await page.locator('.connection[data-state="live"]').waitFor();
+  await isLive(page);
   await page.waitForLoadState('networkidle');
   assert.is(await page.getByText(notice).count(), 0);
   assert.equal(faults, []);

@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { littleInstallation } from '../jobs/little-installation.ts';
 import { endAll, quickRequest, startService, supportRows, type TestService, until } from '../service.ts';
-import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, isLive, openPage, sees } from './browser.ts';
 
 let service: TestService;
 
@@ -55,8 +55,6 @@ async function watch(page: Page): Promise<void> {
 const noted = (page: Page) => page.evaluate(() => (globalThis as unknown as { noted: string[] }).noted);
 const hide = (page: Page, value: boolean) =>
   page.evaluate((is) => (globalThis as unknown as { hide(value: boolean): void }).hide(is), value);
-/** What ends before the page listens is not announced. */
-const listens = (page: Page) => page.locator('.connection[data-state="live"]').waitFor();
 const ended = (page: Page) => page.locator('.page-head .badge[data-state="stopped"]').waitFor();
 
 test('it is asked by a button alone, and told while the page is hidden', async () => {
@@ -66,7 +64,7 @@ test('it is asked by a button alone, and told while the page is hidden', async (
   await watch(page);
   const button = page.getByRole('button', { name: 'Notify me when runs end' });
   await button.waitFor();
-  await listens(page);
+  await isLive(page);
   await hide(page, true);
   await service.call('POST', '/api/stop_training');
   await ended(page);
@@ -77,7 +75,7 @@ test('it is asked by a button alone, and told while the page is hidden', async (
   await button.click();
   await page.getByRole('button', { name: 'Stop notifying me' }).waitFor();
   assert.equal(await axeViolations(page), []);
-  await listens(page);
+  await isLive(page);
   await hide(page, true);
   await service.call('POST', '/api/stop_training');
   const { display_name: name } = (await service.call('GET', `/api/jobs/${second}`)).body;
@@ -87,7 +85,7 @@ test('it is asked by a button alone, and told while the page is hidden', async (
   const third = await startRun();
   await page.goto(`${service.url}/training/${third}`);
   await page.getByRole('button', { name: 'Stop notifying me' }).waitFor();
-  await listens(page);
+  await isLive(page);
   await service.call('POST', '/api/stop_training');
   await ended(page);
   assert.equal(await noted(page), [], 'the page was seen');

@@ -10,7 +10,7 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
-import { closeBrowser, sees, theBrowser } from './browser.ts';
+import { closeBrowser, isLive, sees, theBrowser } from './browser.ts';
 
 let service: TestService;
 
@@ -58,7 +58,7 @@ async function asked(path: string, text: string | RegExp, snapshot: Snapshot): P
     isHeld = false;
     for (const send of held) send();
   }
-  if (snapshot !== 'never') await page.locator('.connection[data-state="live"]').waitFor();
+  if (snapshot !== 'never') await isLive(page);
   // The lists are asked for a second time, if they are, when a moment has passed without the socket.
   await page.clock.runFor(1_500);
   await sees(page, text);

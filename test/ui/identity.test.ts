@@ -7,6 +7,7 @@ import { endAll, startService, type TestService, temporaryFolder, until } from '
 import {
   axeViolations,
   closeBrowser,
+  isLive,
   keepPictures,
   type OpenPage,
   openPage,
@@ -160,7 +161,7 @@ test('a name that is changed elsewhere reaches every open page', async () => {
   const paths = ['/training/runs', '/training/train_1', '/models', `/models/${modelId}`];
   const opened = await Promise.all(paths.map((path) => openPage(service.url, path)));
   for (const { page } of opened) {
-    await page.locator('.connection[data-state="live"]').waitFor();
+    await isLive(page);
     await sees(page, defaultName);
   }
   // The run's model follows, which had its name.

@@ -5,6 +5,7 @@ import { endAll, root, startService, temporaryFolder, tinyModel, trainersOf, unt
 import {
   axeViolations,
   closeBrowser,
+  isLive,
   keepPictures,
   openGroup,
   openPage,
@@ -70,7 +71,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await service.end('SIGKILL');
   await sees(page, /Reconnecting|Stale since/);
   service = await start(false);
-  await page.locator('.connection[data-state="live"]').waitFor();
+  await isLive(page);
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: 120_000 });
   await until(() => trainersOf(dataDir).length === 0, 'the trainer ended');
   await sees(page, 'File verified');

@@ -17,7 +17,17 @@ import {
   until,
 } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
-import { axeViolations, closeBrowser, failuresOf, openPage, sees, settled, typeModel } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  failuresOf,
+  isLive,
+  type OpenPage,
+  openPage,
+  sees,
+  settled,
+  typeModel,
+} from './browser.ts';
 
 let service: TestService;
 let model: StoredModel;
@@ -82,6 +92,15 @@ const start = async (changes: Record<string, unknown> = {}): Promise<string> =>
   (await service.call('POST', '/api/start_training', quickRequest({ export: 'none', ...changes }))).body
     .job_id;
 
+/** Opens the page of a run that has read it once the page hears of changes, so that nothing is being read any more. */
+async function openRun(id: string): Promise<OpenPage> {
+  const opened = await openPage(service.url, '/training/runs');
+  await isLive(opened.page);
+  await opened.page.locator(`tbody a[href="/training/${id}"]`).click();
+  await opened.page.locator('.page-head .badge').waitFor();
+  return opened;
+}
+
 test('a run whose model was deleted offers neither to try it nor its files, and tells the time of all attempts', async () => {
   const { page, faults } = await openPage(service.url, '/');
   await sees(page, 'Live');
@@ -141,7 +160,7 @@ test('a late answer about a run does not hide its end', async () => {
   const other = await start();
   await inState(other, 'running');
   const id = await start({ queue: true });
-  const { page, faults } = await openPage(service.url, `/training/${id}`);
+  const { page, faults } = await openRun(id);
   const badge = (state: string) => page.locator(`.page-head .badge[data-state="${state}"]`);
   await badge('queued').waitFor();
   const late: (() => Promise<void>)[] = [];
@@ -177,7 +196,7 @@ test('a run that goes on cannot be resumed, though nothing but frames has told s
   const id = await start();
   await inState(id, 'running');
   await service.call('POST', `/api/jobs/${id}/stop`);
-  const { page, faults } = await openPage(service.url, `/training/${id}`);
+  const { page, faults } = await openRun(id);
   const resume = page.getByRole('button', { name: 'Start again', exact: true });
   await resume.waitFor();
   const held: (() => Promise<void>)[] = [];
@@ -196,7 +215,7 @@ test('a run that is discarded is so in every tab, and nobody asks for it any mor
   const id = await start();
   await inState(id, 'running');
   const here = await openPage(service.url, `/training/${id}`);
-  const there = await openPage(service.url, `/training/${id}`);
+  const there = await openRun(id);
   const failed = [failuresOf(here.page), failuresOf(there.page)];
   await there.page.locator('.page-head .badge[data-state="running"]').waitFor();
   await here.page.getByRole('button', { name: 'Stop…' }).click();
@@ -292,7 +311,8 @@ test('a run and a dataset that are deleted on their pages are asked for no more,
   const compared = await openPage(service.url, '/training/compare?run=train_1&run=train_2');
   const pages = [here, there, compared];
   const failed = pages.map(({ page }) => failuresOf(page));
-  for (const { page } of pages) await page.locator('.connection[data-state="live"]').waitFor();
+  for (const { page } of pages) await isLive(page);
+  for (const { page } of [here, there]) await page.locator('.page-head .badge').waitFor();
   await compared.page.getByText('Differences').waitFor();
   await here.page.getByRole('button', { name: 'Delete…' }).click();
   await here.page.getByRole('button', { name: 'Delete run' }).click();
@@ -343,7 +363,7 @@ test('of a run that does not exist, nothing is asked but whether it does', async
   const failed = failuresOf(page);
   await page.goto(`${service.url}/training/train_99`);
   await sees(page, 'Run not found');
-  await page.locator('.connection[data-state="live"]').waitFor();
+  await isLive(page);
   await page.waitForLoadState('networkidle');
   assert.equal(failed, ['404 /api/jobs/train_99']);
 });

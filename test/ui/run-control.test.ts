@@ -12,7 +12,7 @@ import {
   trainersOf,
   until,
 } from '../service.ts';
-import { closeBrowser, keepPictures, openPage, sees } from './browser.ts';
+import { closeBrowser, isLive, keepPictures, openPage, sees } from './browser.ts';
 
 test.after(async () => {
   await closeBrowser();
@@ -132,6 +132,7 @@ test('a run that is deleted elsewhere is gone from every tab', async () => {
   const inTable = runs.locator(`tbody a[href="/training/${jobId}"]`);
   await inTable.waitFor();
   await sees(home, 'Running now');
+  for (const { page } of tabs) await isLive(page);
   await service.call('POST', `/api/jobs/${jobId}/stop`);
   await run.locator('.page-head .badge[data-state="stopped"]').waitFor();
   assert.is((await service.call('DELETE', `/api/jobs/${jobId}`)).status, 200);
