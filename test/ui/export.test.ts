@@ -78,13 +78,46 @@ test('the model is exported to other types, with progress, cancel and failures i
   // Another page shows it, too, and one of them cancels it.
   const other = await openPage(service.url, '/training/train_1');
   await sees(other.page, 'merging into F16');
+  // One hears of changes only after the export.
+  const deaf = await openPage(service.url, '/nowhere');
+  let listen = () => {};
+  const mayListen = new Promise<void>((done) => {
+    listen = done;
+  });
+  await deaf.page.routeWebSocket(/\/ws\/training/, async (socket) => {
+    await mayListen;
+    socket.connectToServer();
+  });
+  await deaf.page.goto(`${service.url}/models/${modelId}`);
+  await sees(deaf.page, 'merging into F16');
   await other.page.getByRole('button', { name: 'Cancel the export' }).click();
-  for (const one of [page, other.page]) await sees(one, 'Trained; the export failed');
+  for (const one of [page, other.page])
+    await one.getByRole('button', { name: 'Export again' }).first().waitFor();
   await other.page.close();
+  listen();
+  await deaf.page.getByRole('button', { name: 'Export again' }).waitFor();
+  await deaf.page.close();
 
+  // What is read at the start arrives after the first word of how it goes.
+  await page.route(`**/api/models/${modelId}/export`, async (route) => {
+    if (route.request().method() !== 'GET') return route.continue();
+    const response = await route.fetch();
+    const json = await response.json();
+    await sees(page, 'merging into F16');
+    await route.fulfill({
+      response,
+      json: { ...json, underway: { ...json.underway, phase: null, detail: null } },
+    });
+  });
+  const read = page.waitForResponse(
+    (response) => response.request().method() === 'GET' && response.url().endsWith('/export'),
+  );
   await page.getByLabel('F16').check();
   await page.getByRole('button', { name: 'Export to F16, Q8_0' }).click();
+  await (await read).finished();
+  await settled(page);
   await sees(page, 'merging into F16');
+  await page.unroute(`**/api/models/${modelId}/export`);
   go('one');
   await sees(page, 'Not every type could be exported');
   await sees(page, 'model-F16.gguf');

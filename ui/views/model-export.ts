@@ -7,7 +7,7 @@ import type { Choices, ModelExport } from '../api/types.ts';
 import { formatBytes, formatNumber, formatPercent } from '../elements/format.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
-import { choices, exported } from '../state/app.ts';
+import { choices, exported, latest } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
 import { phaseName } from '../state/runs/job-words.ts';
 import { Watch } from '../state/store.ts';
@@ -27,6 +27,9 @@ export class ModelExportView extends LightElement {
   /** The number of the latest question about the export. */
   private _newest = 0;
   private _told: unknown = null;
+  /** What a frame has told of an export since the latest question. */
+  private _following: ModelExport['underway'] = null;
+  private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
@@ -36,10 +39,15 @@ export class ModelExportView extends LightElement {
   override connectedCallback(): void {
     super.connectedCallback();
     choices.ensure();
+    this._unfollow = latest.subscribe(() => {
+      // An export may have gone on or ended before the page heard of changes.
+      if (latest.value?.type === 'snapshot' && this._read !== '') void this._load();
+    });
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    this._unfollow?.();
     // It may have ended when it is shown again.
     this._read = '';
   }
@@ -57,8 +65,8 @@ export class ModelExportView extends LightElement {
     this._told = frame;
     const { state: now, quantizations, phase = null, progress = null, detail = null } = frame;
     if (now === 'waiting' || now === 'running') {
-      if (this._export === null) return;
-      this._export = { ...this._export, underway: { quantizations, state: now, phase, progress, detail } };
+      this._following = { quantizations, state: now, phase, progress, detail };
+      if (this._export !== null) this._export = { ...this._export, underway: this._following };
       return;
     }
     this._chosen = null;
@@ -66,13 +74,17 @@ export class ModelExportView extends LightElement {
     this.dispatchEvent(new CustomEvent('made', { bubbles: true }));
   }
 
-  /** Reads what there is. An answer to an earlier question is dropped: it may hide an end. */
+  /**
+   * Reads what there is. An answer to an earlier question is dropped: it may hide an end. A frame that came after the
+   * question tells more than the answer.
+   */
   private async _load(): Promise<void> {
     this._newest += 1;
     const mine = this._newest;
+    this._following = null;
     try {
       const found = await service.modelExport(this.modelId);
-      if (mine === this._newest) this._export = found;
+      if (mine === this._newest) this._export = { ...found, underway: this._following ?? found.underway };
     } catch (error) {
       if (mine === this._newest)
         this._failure = { title: 'Could not read the export', error: asServiceError(error) };
