@@ -295,14 +295,29 @@ test('a model tells which file was verified and why one is large, and what a pus
   assert.equal(await axeViolations(page), []);
   await page.keyboard.press('Escape');
 
+  // A page that reads the list of models only after the deletion.
+  const slow = await openPage(service.url, '/nowhere');
+  let release = () => {};
+  const held = new Promise<void>((done) => {
+    release = done;
+  });
+  await slow.page.route('**/api/catalog', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await slow.page.goto(`${service.url}/models/${model.modelId}`);
+  await sees(slow.page, 'full model, F16, verified');
+
   const other = await openPage(service.url, `/models/${model.modelId}`);
   const failedThere = failuresOf(other.page);
   await other.page.getByRole('button', { name: 'Delete…' }).click();
   await other.page.getByRole('button', { name: 'Delete model' }).click();
   await sees(other.page, 'No models yet');
   await sees(page, 'This model was deleted');
+  release();
+  await sees(slow.page, 'This model was deleted');
   assert.equal([failed, failedThere], [[], []]);
-  assert.equal([...faults, ...other.faults], []);
+  assert.equal([...faults, ...other.faults, ...slow.faults], []);
 });
 
 test('a run and a dataset that are deleted on their pages are asked for no more, there or in another tab', async () => {

@@ -37,6 +37,8 @@ export class ModelPage extends LightElement {
   @state() private _failure: ServiceError | null = null;
   private _read = '';
   private _wasListed = false;
+  /** The list of models that is without this one, of which the service was asked once more. */
+  private _missedIn: unknown = null;
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
   private _unlisten: (() => void) | null = null;
@@ -66,15 +68,23 @@ export class ModelPage extends LightElement {
     // It is left when it was deleted here, and updated once more.
     if (!this.isConnected) return;
     // Another tab may have deleted it.
-    const isListed = models.value.value?.some(({ model_id }) => model_id === this.modelId) ?? false;
+    const { value: list } = models.value;
+    const isListed = list?.some(({ model_id }) => model_id === this.modelId) ?? false;
     const isGone = this._wasListed && !isListed && !this._busy;
     this._wasListed = isListed;
     if (isGone && this._read === this.modelId) {
       this._shown = null;
-      this._error = new ServiceError(404, 'The model was deleted.', '');
+      this._error = deleted();
       return;
     }
-    if (this._read === this.modelId) return;
+    if (this._read === this.modelId) {
+      // It was deleted before the list was read, or was made after it.
+      if (list !== null && !isListed && this._shown !== null && !this._busy && this._missedIn !== list) {
+        this._missedIn = list;
+        void this._load(this.modelId);
+      }
+      return;
+    }
     this._read = this.modelId;
     this._shown = null;
     this._error = null;
@@ -86,8 +96,15 @@ export class ModelPage extends LightElement {
       const [detail, lineage] = await Promise.all([service.model(modelId), service.lineage(modelId)]);
       if (modelId === this.modelId) this._shown = { detail, lineage };
     } catch (error) {
-      if (modelId === this.modelId) this._error = asServiceError(error);
+      if (modelId === this.modelId) this._fail(asServiceError(error));
     }
+  }
+
+  /** Keeps what is shown, unless it was deleted meanwhile. */
+  private _fail(error: ServiceError): void {
+    const isGone = this._shown !== null && error.status === 404;
+    if (isGone) this._shown = null;
+    this._error = isGone ? deleted() : error;
   }
 
   /** Takes over a new name, notes or tags. */
@@ -232,6 +249,8 @@ export class ModelPage extends LightElement {
     }
   }
 }
+
+const deleted = () => new ServiceError(404, 'The model was deleted.', '');
 
 declare global {
   interface HTMLElementTagNameMap {
