@@ -86,8 +86,20 @@ export class Keyboard {
     await this.#page.keyboard.type(text);
   }
 
-  /** Chooses the entry of a list that begins with a text. */
+  /** Chooses the entry of a list that begins with a text, once it is there. */
   async choose(text: string): Promise<void> {
+    await until(
+      () =>
+        this.#page.evaluate(
+          (wanted) =>
+            [...((document.activeElement as HTMLSelectElement).options ?? [])].some((option) =>
+              option.text.startsWith(wanted),
+            ),
+          text,
+        ),
+      `“${text}” can be chosen`,
+      patienceMs,
+    );
     await this.#page.keyboard.type(text);
     await until(
       () =>
