@@ -117,8 +117,10 @@ for (const theme of ['light', 'dark'] as const) {
     const key = (await shown.textContent()) ?? '';
     assert.is((await ask('GET', '/v1/models', undefined, key)).status, 200);
     assert.is((await ask('GET', '/api/jobs', undefined, key)).status, 403);
-    await page.getByRole('button', { name: 'Copy key' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await Promise.all([
+      page.getByRole('button', { name: 'Copied' }).waitFor(),
+      page.getByRole('button', { name: 'Copy key' }).click(),
+    ]);
     const row = page.locator('tbody tr', { hasText: `<b>${theme}</b>` });
     await row.waitFor();
     assert.match((await row.textContent()) ?? '', key.split('_')[1] as string);

@@ -111,8 +111,8 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   }
   await prompt.fill('');
 
-  await page.getByRole('button', { name: 'Copy as curl' }).click();
-  await sees(page, 'Copied');
+  // It is told for a moment only.
+  await Promise.all([sees(page, 'Copied'), page.getByRole('button', { name: 'Copy as curl' }).click()]);
   assert.match(await clipboard(page), '/v1/chat/completions');
   assert.match(await clipboard(page), 'My parcel has not come.');
   const copyAnswer = answers.nth(1).getByRole('button', { name: 'Copy answer' });
