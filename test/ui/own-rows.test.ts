@@ -2,7 +2,15 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lossText } from '../../src/contract/training/loss-text.ts';
-import { endAll, type Json, startService, supportRows, type TestService, tinyModel } from '../service.ts';
+import {
+  endAll,
+  type Json,
+  startService,
+  supportRows,
+  type TestService,
+  tinyModel,
+  until,
+} from '../service.ts';
 import { axeViolations, closeBrowser, keepPictures, openPage, sees, typeModel } from './browser.ts';
 
 let service: TestService;
@@ -28,6 +36,9 @@ async function train(name: string, count: number) {
   await sees(page, `${count} rows, all valid`);
   await typeModel(page, tinyModel('llama'));
   await sees(page, 'Model found');
+  // A start waits only some seconds until what the presets depend on is known.
+  const rate = page.getByLabel('Learning rate', { exact: true });
+  await until(async () => (await rate.inputValue()) === '0.003', 'the rate is that of the model');
   await page.getByRole('button', { name: 'Start training' }).click();
   await page.waitForURL(/\/training\/train_\d+$/);
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: patienceMs });

@@ -216,6 +216,11 @@ test('a preset fills the fields with numbers for the rows and the model, and a t
   await until(async () => (await figure(page, 'Validation rows')) === '0', 'all rows are trained on');
   assert.equal(await numbers(), ['10', '2']);
   assert.is(await written('Keep best checkpoint'), 'off');
+  // A start waits only some seconds until what the numbers depend on is known.
+  await until(
+    async () => (await written('Learning rate')) === '0.003',
+    'the rate is that of the model again',
+  );
   const [request] = await Promise.all([
     page.waitForRequest((sent) => sent.url().endsWith('/api/finetune/start_training')),
     startButton(page).click(),
