@@ -170,9 +170,7 @@ const shares = ['mean_token_accuracy', 'rewards/accuracies', 'accuracy', 'reward
 
 /** A metric's formatted value. */
 export function metricText(key: string, value: number | null | undefined, digits = 4): string {
-  return shares.includes(key) && value != null
-    ? `${formatNumber(100 * value, digits)} %`
-    : formatNumber(value, digits);
+  return shares.includes(key) && value != null ? formatPercent(value, digits) : formatNumber(value, digits);
 }
 
 /** The final metrics of a run or a model, side by side. */
