@@ -7,6 +7,7 @@ import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import { checkTransition } from '../job-record/job-states.ts';
 import { statusPayload } from './job-journal.ts';
+import { reachedFigures } from './reached-figures.ts';
 
 /** Read access to the stored jobs. */
 export interface JobReader {
@@ -36,7 +37,7 @@ export interface JobRecords extends JobReader {
    * @throws AppError `conflict` for an invalid transition.
    */
   move(id: number, to: JobState, change?: JobChange, also?: (emit: Emit) => void): Job;
-  /** Moves a job to its final state and sets its end time, by default now. */
+  /** Moves a job to its final state and sets its end time, by default now, and its figures, by default the latest. */
   end(id: number, to: JobState, change?: JobChange, also?: (emit: Emit) => void): Job;
 }
 
@@ -77,6 +78,9 @@ export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
     unfinished,
     underway,
     move,
-    end: (id, to, change, also) => move(id, to, { endedAt: new Date().toISOString(), ...change }, also),
+    end(id, to, change, also) {
+      const [endedAt, resultMetrics] = [new Date().toISOString(), reachedFigures(store.events, id)];
+      return move(id, to, { endedAt, resultMetrics, ...change }, also);
+    },
   };
 }

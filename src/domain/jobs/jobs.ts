@@ -100,6 +100,7 @@ const forgotten = {
   acknowledged: false,
   startedAt: null,
   endedAt: null,
+  resultMetrics: null,
   errorCode: null,
   errorMessage: null,
   errorAdvice: null,
