@@ -73,8 +73,11 @@ function successorOf({ path, order }: Place): HTMLElement | undefined {
   return order.slice(index + 1).find(isNext) ?? order.slice(0, index).findLast(isNext);
 }
 
-/** How long an element may be disabled, because it is busy, and still get the focus back. */
-const busyMs = 1_000;
+/**
+ * How long an element may be disabled, because it is busy, and still get the focus back: longer than a busy machine takes
+ * to answer. Until then the Tab key goes on from the element.
+ */
+const busyMs = 3_000;
 
 /**
  * Keeps the keyboard on the page: when the element that has the focus is deleted, replaced or hidden, what has taken its

@@ -78,7 +78,8 @@ export class EvaluationForm extends LightElement {
     if (this._action.busy || body === null) return;
     await this._action.run(async () => {
       await service.startEvaluation(body);
-      await evaluations.refresh();
+      // Not waited for: a button that is disabled for long loses the focus.
+      void evaluations.refresh();
     });
   }
 
