@@ -104,6 +104,8 @@ test('a run is watched until its verdict, and its log and events are read', asyn
   await keys.isOn(/^button Stop…/, 'after the dialog was left');
   assert.is((await untilEnded(service)).status, 'completed');
   await sees(page, 'File verified');
+  // What is still being read would move what has the focus.
+  await page.waitForFunction(() => document.querySelector('.skeleton') === null);
   await keys.isOn(/^(a|button) (Try|View|Duplicate)/, 'when Stop is gone');
 
   await keys.reach(/^summary Checkpoints and file/);
