@@ -16,9 +16,10 @@ from pathlib import Path
 
 import torch
 
-from trainer import warm
 from trainer.kernels import allowed
+from trainer.preload import load
 from trainer.protocol.journal import Journal
+from trainer.warm import MODULES
 
 write = Journal.write
 steps: list[dict] = []
@@ -51,7 +52,7 @@ def train(spec: str, parts: list[str]) -> None:
     print("\n" + json.dumps(steps))
 
 
-warm.load()
+load(MODULES)
 gc.enable()
 kind, program, *arguments = sys.argv[1:]
 if sys.stdin.readline() == "":
