@@ -356,7 +356,7 @@ test('the page of results says when its address names no evaluation', async () =
   assert.equal(faults, []);
 });
 
-test('the menu of columns is closed by Escape and by a click elsewhere, not by its own', async () => {
+test('the menu of columns is closed by Escape, and by a click or the focus elsewhere, not by its own', async () => {
   const { page, faults } = await openPage(service.url, '/training/runs');
   const opener = page.locator('summary', { hasText: 'Columns' });
   const box = page.getByLabel('Notes');
@@ -369,6 +369,16 @@ test('the menu of columns is closed by Escape and by a click elsewhere, not by i
   await opener.click();
   await box.uncheck();
   await page.getByRole('heading', { name: 'Runs' }).first().click();
+  await box.waitFor({ state: 'hidden' });
+  // Nothing has the focus after a press beside the boxes.
+  await opener.click();
+  await page.locator('.menu-body').click({ position: { x: 3, y: 3 } });
+  await box.waitFor();
+  await page.keyboard.press('Escape');
+  await box.waitFor({ state: 'hidden' });
+  await opener.press('Enter');
+  await box.waitFor();
+  await opener.press('Shift+Tab');
   await box.waitFor({ state: 'hidden' });
   assert.equal(faults, []);
 });

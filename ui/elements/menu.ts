@@ -1,31 +1,42 @@
 import { html, type TemplateResult } from 'lit';
 import type { Child } from './child.ts';
 
-/** A button that opens a menu, which Escape and a click elsewhere close. */
+/** A button that opens a menu, which Escape, and a click or the focus elsewhere, close. */
 export function menu(label: string, content: Child): TemplateResult {
-  return html`<details class="menu" @toggle=${watch} @keydown=${closeByKey}>
+  return html`<details class="menu" @toggle=${watch}>
     <summary class="button small">${label}</summary>
     ${content}
   </details>`;
 }
 
-/** Closes an open menu at the first press outside of it. */
+/** Closes an open menu at the first press or focus outside of it, or at Escape, wherever the focus is. */
 function watch(event: Event): void {
   const opened = event.currentTarget as HTMLDetailsElement;
   if (!opened.open) return;
   const closed = new AbortController();
   const { signal } = closed;
   opened.addEventListener('toggle', () => closed.abort(), { once: true });
-  const close = ({ target }: PointerEvent): void => {
-    if (!opened.contains(target as Node)) opened.open = false;
+  const isOutside = ({ target }: Event) => !opened.contains(target as Node);
+  const close = () => {
+    opened.open = false;
   };
-  document.addEventListener('pointerdown', close, { signal });
-}
-
-function closeByKey(event: KeyboardEvent): void {
-  const opened = event.currentTarget as HTMLDetailsElement;
-  if (event.key !== 'Escape' || !opened.open) return;
-  event.stopPropagation();
-  opened.open = false;
-  opened.querySelector('summary')?.focus();
+  document.addEventListener('pointerdown', (pressed) => isOutside(pressed) && close(), { signal });
+  document.addEventListener(
+    'focusin',
+    (focused) => {
+      // A press on a label in the menu focuses what is around the menu.
+      const isAround = (focused.target as Node).contains(opened);
+      if (isOutside(focused) && !isAround) close();
+    },
+    { signal },
+  );
+  document.addEventListener(
+    'keydown',
+    ({ key }) => {
+      if (key !== 'Escape') return;
+      close();
+      opened.querySelector('summary')?.focus();
+    },
+    { signal },
+  );
 }
