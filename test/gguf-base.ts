@@ -27,14 +27,19 @@ export function askFile(gguf: string, request: { texts?: string[]; prompts?: num
  * Trains a GGUF file and checks what becomes of it: its folder, tokens, the merged file, and the adapter on the very file.
  * @returns the job.
  */
-export async function trainGguf(service: TestService, gguf: string, request: Json): Promise<Json> {
+export async function trainGguf(
+  service: TestService,
+  gguf: string,
+  request: Json,
+  timeoutMs?: number,
+): Promise<Json> {
   const check = await service.call('POST', '/api/base_models/check', { model: gguf });
   assert.is(check.body.usable, true, JSON.stringify(check.body));
   const before = await service.call('POST', '/api/estimate', { ...request, model_name: gguf });
   assert.is(before.status, 200, JSON.stringify(before.body));
   const started = await service.call('POST', '/api/start_training', { ...request, model_name: gguf });
   assert.is(started.status, 200, JSON.stringify(started.body));
-  assert.is((await untilEnded(service)).status, 'completed');
+  assert.is((await untilEnded(service, timeoutMs)).status, 'completed');
   const job = (await service.call('GET', `/api/jobs/${started.body.job_id}`)).body;
   assert.is(job.export.state, 'done', JSON.stringify(job.export));
   const model = (await service.call('GET', `/api/models/${job.model_id}`)).body;

@@ -8,6 +8,7 @@ import {
   endAll,
   type Json,
   quickRequest,
+  realModelMs,
   startService,
   supportRows,
   type TestService,
@@ -41,7 +42,12 @@ for (const [name, layOut, model, quantization] of files) {
     const gguf = layOut(await realModel(model));
     const { models } = (await service.call('GET', '/api/base_models')).body;
     assert.is(models.find((one: Json) => one.model === gguf)?.gguf.quantization, quantization);
-    const job = await trainGguf(service, gguf, { ...request, export: { quantizations: ['F16'] } });
+    const job = await trainGguf(
+      service,
+      gguf,
+      { ...request, export: { quantizations: ['F16'] } },
+      realModelMs,
+    );
     // The file is quantized to 4 bits, and the merged one is not.
     assert.ok(job.agreement >= 0.5, `${job.agreement} of the first tokens are equal`);
   });

@@ -9,7 +9,7 @@ import { settingsForDates } from '../../src/demo/settings.ts';
 import { datesTask } from '../../src/demo/task.ts';
 import { layOutLmStudio } from '../gguf-caches.ts';
 import { realModel } from '../real/real-model.ts';
-import { root, startService, temporaryFolder, until, untilEnded } from '../service.ts';
+import { realModelMs, root, startService, temporaryFolder, until, untilEnded } from '../service.ts';
 import { closeBrowser, sees, theBrowser } from './browser.ts';
 
 const scale = 1.5;
@@ -60,10 +60,10 @@ try {
     await until(
       async () => (await service.call('GET', '/api/training_status')).body.current_step >= 110,
       'most steps are done',
-      1_800_000,
+      realModelMs,
     );
     await keep(dashboard, 'dashboard');
-    await untilEnded(service);
+    await untilEnded(service, realModelMs);
   }
   if (isWanted('run')) {
     const run = await open('/training/train_1', 'light', 860);
