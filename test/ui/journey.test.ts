@@ -99,11 +99,12 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
 
   const points = (await service.call('GET', '/api/jobs/train_1/metrics')).body.train.length;
   assert.is(points, 60);
+  // And the evaluation of the base model, at step 0.
   const area = page.locator('.chart-wide .chart-area');
-  assert.match((await area.getAttribute('aria-label')) ?? '', 'chart of 60 points');
+  assert.match((await area.getAttribute('aria-label')) ?? '', 'chart of 61 points');
   await page.locator('.chart-wide summary').click();
   await until(
-    async () => (await page.locator('.chart-wide tbody tr').count()) === 60,
+    async () => (await page.locator('.chart-wide tbody tr').count()) === 61,
     'the table has every point',
   );
   await page.getByRole('link', { name: 'Samples' }).click();

@@ -114,7 +114,8 @@ test('a run is watched until its verdict, and its log and events are read', asyn
   await keys.reach(/^summary Details/);
   await keys.press('Space');
   await sees(page, 'Next-token agreement with the adapter');
-  await keys.reach(/chart of 40 points/);
+  // The steps, and the evaluation of the base model at step 0.
+  await keys.reach(/chart of 41 points/);
   await keys.press('ArrowLeft');
   await until(
     async () => (await page.locator('.chart-wide .legend-step dd').textContent()) === '39',
