@@ -200,7 +200,7 @@ test('an analysis tells lengths with the cut, duplicates, overlap and empty answ
     .locator('section', { has: page.getByRole('heading', { name: 'Near duplicates' }) })
     .last();
   const told = ((await near.textContent()) ?? '').replace(/\s+/g, ' ');
-  assert.match(told, /Lines 33, 34 \d\d(\.\d)? % alike step0 .* now Yes\.step0 .* today Yes\./);
+  assert.match(told, /Lines 33, 34 \d\d(\.\d)?% alike step0 .* now Yes\.step0 .* today Yes\./);
   assert.is(await figureOf('Empty answers'), '1');
   assert.not.equal(await figureOf('Truncated rows'), '0');
   await sees(page, 'Overlap with held.jsonl');

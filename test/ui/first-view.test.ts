@@ -1,4 +1,5 @@
 /** What a page asks the service for when it is opened: everything once. */
+import type { Request } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -10,7 +11,7 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
-import { closeBrowser, isLive, sees, theBrowser } from './browser.ts';
+import { closeBrowser, isLive, theBrowser } from './browser.ts';
 
 let service: TestService;
 
@@ -47,10 +48,15 @@ async function asked(path: string, text: string | RegExp, snapshot: Snapshot): P
         else socket.send(frames);
       });
     });
+  /** What has not been answered yet. */
+  const open = new Set<Request>();
   page.on('request', (request) => {
+    open.add(request);
     const { pathname } = new URL(request.url());
     if (pathname.startsWith('/api/')) counts.set(pathname, (counts.get(pathname) ?? 0) + 1);
   });
+  page.on('requestfinished', (request) => open.delete(request));
+  page.on('requestfailed', (request) => open.delete(request));
   await page.goto(service.url + path);
   if (snapshot === 'late') {
     await page.waitForLoadState('networkidle');
@@ -61,7 +67,13 @@ async function asked(path: string, text: string | RegExp, snapshot: Snapshot): P
   if (snapshot !== 'never') await isLive(page);
   // The lists are asked for a second time, if they are, when a moment has passed without the socket.
   await page.clock.runFor(1_500);
-  await sees(page, text);
+  const shown = page.getByText(text).first();
+  await until(async () => {
+    if (open.size > 0) return false;
+    // Answers are drawn a few times in a second.
+    await page.clock.runFor(50);
+    return shown.isVisible();
+  }, `${text} is on ${path}`);
   await page.waitForLoadState('networkidle');
   await context.close();
   return counts;
