@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 from pathlib import Path
 
 from trainer.protocol.contracts import read_spec
-from trainer.protocol.failures import Failure, explain
+from trainer.protocol.failures import Failure
+from trainer.protocol.print_result import print_result
 
 
 def describe(spec_path: str, template: str, trained: float) -> int:
     """Prints what the job's `base.json` holds (`shared_base.note`), if the base model is still what it was
-    when its training ended, in seconds since 1970.
+    when its training ended, in seconds since 1970; a failure as `print_result`. Returns the exit status."""
+    return print_result(lambda: _described(spec_path, template, trained))
 
-    On failure it prints `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1.
-    """
-    try:
-        spec = read_spec(spec_path)
-        from trainer.data import template as templates
-        from trainer.export.shared_base import base_directory, note
-        from trainer.model.tokenizer import load_tokenizer
-        from trainer.model.view import make_view
 
-        directory = base_directory(spec)
-        if _changed(directory) > trained:
-            changed = "The base model's files have changed since the training."
-            raise Failure("bad_model", changed, "Train it again.")
-        with tempfile.TemporaryDirectory() as scratch:
-            tokenizer = load_tokenizer(make_view(directory, Path(scratch) / "model"))
-            print(json.dumps(note(spec, templates.load(Path(template)), tokenizer)))
-        return 0
-    except Exception as error:
-        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
-        return 1
-    finally:
-        sys.stdout.flush()
+def _described(spec_path: str, template: str, trained: float) -> dict[str, str]:
+    spec = read_spec(spec_path)
+    from trainer.data import template as templates
+    from trainer.export.shared_base import base_directory, note
+    from trainer.model.tokenizer import load_tokenizer
+    from trainer.model.view import make_view
+
+    directory = base_directory(spec)
+    if _changed(directory) > trained:
+        changed = "The base model's files have changed since the training."
+        raise Failure("bad_model", changed, "Train it again.")
+    with tempfile.TemporaryDirectory() as scratch:
+        tokenizer = load_tokenizer(make_view(directory, Path(scratch) / "model"))
+        return note(spec, templates.load(Path(template)), tokenizer)
 
 
 def _changed(directory: Path) -> float:

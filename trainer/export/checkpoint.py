@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,8 @@ from trainer.model.view import make_view
 from trainer.protocol import checkpoints
 from trainer.protocol.contracts import Spec, read_spec
 from trainer.protocol.durable import write_json
-from trainer.protocol.failures import Failure, explain
+from trainer.protocol.failures import Failure
+from trainer.protocol.print_result import print_result
 from trainer.training import disk_budget
 
 if TYPE_CHECKING:
@@ -48,18 +48,11 @@ def prepare(
     the folder `bases`, if that is given; `named` is the name that its file must get.
 
     Prints their paths as JSON: `{"adapter": PATH or null, "base": PATH or null}`, and before it lines with
-    `{"progress": SHARE}`, how much of the base is made. On failure it prints `{"failed": …}` with the fields
-    of the journal's `failed`, and returns exit status 1. `template` is the path of the run's `template.json`.
+    `{"progress": SHARE}`, how much of the base is made; a failure as `print_result`. Returns the exit status.
+    `template` is the path of the run's `template.json`.
     """
-    try:
-        folder = None if bases is None else Path(bases)
-        print(json.dumps(_prepare(read_spec(spec_path), step, Path(template), folder, named)))
-        return 0
-    except Exception as error:
-        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
-        return 1
-    finally:
-        sys.stdout.flush()
+    folder = None if bases is None else Path(bases)
+    return print_result(lambda: _prepare(read_spec(spec_path), step, Path(template), folder, named))
 
 
 def _prepare(

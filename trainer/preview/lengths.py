@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -14,7 +13,7 @@ from trainer.data.lengths import choose_length
 from trainer.data.preferences import answers_of
 from trainer.data.sequences import sequences_of
 from trainer.preview.preview import open_job
-from trainer.protocol.failures import explain
+from trainer.protocol.print_result import print_result
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
@@ -26,16 +25,8 @@ Counts = tuple[int, int, int]
 
 
 def lengths(spec_path: str, downloaded: bool = False) -> int:
-    """Prints the lengths of a specification's rows as JSON. On failure it prints `{"failed": …}` with the
-    fields of the journal's `failed`, and returns exit status 1."""
-    try:
-        print(json.dumps(_lengths(spec_path, downloaded)))
-        return 0
-    except Exception as error:
-        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
-        return 1
-    finally:
-        sys.stdout.flush()
+    """Prints the lengths of a specification's rows as `print_result`; returns the exit status."""
+    return print_result(lambda: _lengths(spec_path, downloaded))
 
 
 def _lengths(spec_path: str, downloaded: bool) -> dict[str, object]:

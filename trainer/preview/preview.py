@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,7 +20,7 @@ from trainer.model import check, download
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
-from trainer.protocol.failures import explain
+from trainer.protocol.print_result import print_result
 from trainer.registry import create
 from trainer.training.job_template import choose_template
 
@@ -40,16 +38,8 @@ SHOWN_SEQUENCES = 20
 
 
 def preview(spec_path: str, count: int, downloaded: bool = False) -> int:
-    """Prints the first `count` rows of a specification's dataset as JSON. On failure it prints
-    `{"failed": …}` with the fields of the journal's `failed`, and returns exit status 1."""
-    try:
-        print(json.dumps(_preview(spec_path, count, downloaded), ensure_ascii=False, allow_nan=False))
-        return 0
-    except Exception as error:
-        print(json.dumps({"failed": explain(error).fields()}, ensure_ascii=False))
-        return 1
-    finally:
-        sys.stdout.flush()
+    """Prints the first `count` rows of a specification's dataset as `print_result`; returns the status."""
+    return print_result(lambda: _preview(spec_path, count, downloaded))
 
 
 def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
