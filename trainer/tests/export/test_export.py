@@ -25,7 +25,9 @@ from trainer.tests import export_fixture
 CONVERTER = export_fixture.CONVERTER
 
 
-def convert_plain(base: Path, out: Path, name: str = "tiny", quantization: str = "F32") -> Path:
+def convert_plain(
+    base: Path, out: Path, name: str = "tiny", quantization: str = "F32", adds_bos: bool | None = None
+) -> Path:
     """Converts `base` with an adapter that changes nothing."""
     folder = out.with_suffix(".input")
     folder.mkdir()
@@ -38,6 +40,7 @@ def convert_plain(base: Path, out: Path, name: str = "tiny", quantization: str =
         quantization=quantization,
         name=name,
         options=options.candidates(base)[0],
+        adds_bos=adds_bos,
         on_progress=lambda share: None,
     )
     return out
@@ -50,6 +53,16 @@ def field(gguf: Path, key: str) -> Any:
 
     found = library.GGUFReader(gguf).get_field(key)
     return None if found is None else found.contents()
+
+
+def test_a_file_says_whether_texts_begin_with_the_bos_token_unless_the_converter_does(tmp_path: Path) -> None:
+    base = export_fixture.make_base("llama", tmp_path / "base")
+    key = "tokenizer.ggml.add_bos_token"
+    for adds_bos in (None, True, False):
+        assert field(convert_plain(base, tmp_path / f"{adds_bos}.gguf", adds_bos=adds_bos), key) is adds_bos
+    settings = base / "tokenizer_config.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "add_bos_token": True}))
+    assert field(convert_plain(base, tmp_path / "said.gguf", adds_bos=False), key) is True
 
 
 def tokens_of(gguf: Path, texts: list[str]) -> list[list[int]]:

@@ -20,6 +20,7 @@ from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.failures import explain
 from trainer.tests import export_fixture, jobs
+from trainer.tests.export.test_export import field
 
 ROOT = export_fixture.ROOT
 
@@ -117,6 +118,10 @@ def test_makes_every_type_verifies_it_and_tells_of_it(tmp_path: Path, base: Path
     assert answer["text"], "the file that the playground uses answers"
     phases = [line["phase"] for line in jobs.journal(spec, "phase")]
     assert {"merge", "convert", "quantize", "verify"} == set(phases)
+    # The tokenizer's settings do not say it, so the converter leaves it to the engines.
+    for name in ("F16", "Q4_K_M"):
+        gguf = spec.parent / "artifacts" / f"model-{name}.gguf"
+        assert field(gguf, "tokenizer.ggml.add_bos_token") is False
     text = (spec.parent / "artifacts" / "Modelfile").read_text()
     assert text.startswith("FROM ./model-") and 'PARAMETER stop "<|im_end|>"' in text
     assert '{{ if eq $m.Role "user" }}<|im_start|>user\n{{ $m.Content }}<|im_end|>\n' in text
