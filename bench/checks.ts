@@ -9,7 +9,7 @@ import { writeSpec } from './harness/training.ts';
  * What a run spends on making sure that its model can be used. CPU seconds count child processes.
  *
  * - The dry run of the export of a model of the shape of Qwen3-0.6B: in a process of its own, imports included, as when the
- *   service has no warm trainer; as the fork of a warm trainer, which is the rule; and for another run, which finds what
+ *   service has no warm trainer; as the fork of a warm trainer, which the service keeps on Linux without a GPU; and for another run, which finds what
  *   the one before has learned.
  * - In a run of one epoch of a model of the shape of SmolLM2-135M:
  *   - Rendering all rows in Node, too, of the run until its export.
