@@ -8,10 +8,10 @@ const textOf = (tokens: readonly Token[]) => String.fromCharCode(...tokens);
 
 /** The drafts before each token of an answer. */
 function drafted(prompt: string, answer: string, most = 100): string[] {
-  const drafts = createPromptLookup(tokensOf(prompt));
+  const lookup = createPromptLookup(tokensOf(prompt));
   return tokensOf(answer).map((token) => {
-    const next = textOf(drafts.next(most));
-    drafts.add(token);
+    const next = textOf(lookup.next(most));
+    lookup.add(token);
     return next;
   });
 }

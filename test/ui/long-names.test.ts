@@ -1,4 +1,4 @@
-/** Names without a place to break them, in every direction of writing, keep every page as narrow as its window. */
+/** Long names of runs, models and datasets, in both directions of writing, keep the pages of runs as narrow as the window. */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';

@@ -191,12 +191,12 @@ export function createContexts(
         .filter((slot) => !slot.busy);
       let chosen = best(free, prompt);
       if (shared && chosen?.slot.context.slots.length === 1 && chosen.cached < worthAlone) {
-        const shared = best(
+        const beside = best(
           free.filter(({ context }) => context.slots.length > 1),
           prompt,
         );
-        chosen = shared ?? chosen;
-        if (shared === undefined) {
+        chosen = beside ?? chosen;
+        if (beside === undefined) {
           chosen.slot.busy = true;
           const context = await openFor(adapters, wanted, true);
           if (context !== null) {

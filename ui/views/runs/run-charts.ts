@@ -17,7 +17,7 @@ import type { Column, ColumnName, RunSeries } from '../../state/runs/series.ts';
 import { markLegend, runMarks } from './run-marks.ts';
 
 const short: Format = (value, digits = 3) => formatNumber(value, digits);
-const percent: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)}%`);
+const percent: Format = (value, digits) => formatPercent(value == null ? null : value / 100, digits);
 const watts: Format = (value, digits = 3) => (value == null ? '–' : `${formatNumber(value, digits)} W`);
 /** A rate that is usually a large number. */
 const rate: Format = (value, digits) =>
