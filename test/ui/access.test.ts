@@ -9,6 +9,7 @@ import {
   keepPictures,
   openPage,
   sees,
+  setWidth,
   sidewaysPixels,
   theBrowser,
   typeModel,
@@ -55,7 +56,7 @@ for (const theme of ['light', 'dark'] as const) {
     const { page, context, faults } = await openPage(service.url, '/models?q=a', { theme });
     await sees(page, 'Sign in to Hone');
     for (const width of [1440, 640, 320]) {
-      await page.setViewportSize({ width, height: 900 });
+      await setWidth(page, width);
       assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
     }
     await page.keyboard.press('Escape');
@@ -125,7 +126,7 @@ for (const theme of ['light', 'dark'] as const) {
     await row.waitFor();
     assert.match((await row.textContent()) ?? '', key.split('_')[1] as string);
     for (const width of [1440, 640, 360, 320]) {
-      await page.setViewportSize({ width, height: 900 });
+      await setWidth(page, width);
       assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
     }
     assert.equal(await axeViolations(page), []);
@@ -249,7 +250,7 @@ test('the page warns of open access where others reach it, and says nothing on l
   const warned = await openPage(open.url, '/');
   await sees(warned.page, 'Access is open.');
   for (const width of [1280, 320]) {
-    await warned.page.setViewportSize({ width, height: 900 });
+    await setWidth(warned.page, width);
     assert.ok((await sidewaysPixels(warned.page)) <= 0, `${width}`);
   }
   assert.equal(await axeViolations(warned.page), []);

@@ -3,7 +3,15 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
 import { storeModel } from '../stored-model.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees, sidewaysPixels } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  openPage,
+  sees,
+  setWidth,
+  sidewaysPixels,
+} from './browser.ts';
 
 let service: TestService;
 
@@ -39,7 +47,7 @@ test('the dashboard tells what models answered, from the first answer on', async
   ])
     await until(async () => (await told()).some((text) => expected.test(text)), `a figure is ${expected}`);
   for (const width of [1440, 640, 320]) {
-    await page.setViewportSize({ width, height: 900 });
+    await setWidth(page, width);
     assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
   }
   await keepPictures(page, 'answering');

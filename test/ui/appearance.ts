@@ -1,6 +1,14 @@
 import type { Page } from 'playwright-core';
 import type { TestService } from '../service.ts';
-import { axeViolations, colorRules, keepPicture, openPage, sees, sidewaysPixels } from './browser.ts';
+import {
+  axeViolations,
+  colorRules,
+  keepPicture,
+  openPage,
+  sees,
+  setWidth,
+  sidewaysPixels,
+} from './browser.ts';
 
 const widths = [1440, 1280, 640, 360, 320];
 const pictured = [1280, 360];
@@ -19,12 +27,12 @@ export async function appearanceFaults(page: Page, name: string): Promise<string
     );
     // The schemes differ in colors alone, which change no widths.
     for (const width of colorScheme === 'light' ? widths : pictured) {
-      await page.setViewportSize({ width, height: 900 });
+      await setWidth(page, width);
       const wide = await sidewaysPixels(page);
       if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
       if (pictured.includes(width)) await keepPicture(page, `${name}-${colorScheme}-${width}`);
     }
-    await page.setViewportSize({ width: 1280, height: 900 });
+    await setWidth(page, 1280);
     const violations = await axeViolations(page, colorScheme === 'light' ? undefined : colorRules);
     found.push(...violations.map((violation) => `${name} in ${colorScheme}: ${violation}`));
   }

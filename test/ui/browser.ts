@@ -129,6 +129,17 @@ export async function axeViolations(
   }, rules as string[]);
 }
 
+/**
+ * Gives the window another width, and waits until the page is drawn in it: charts follow their place in the frame
+ * after its layout.
+ */
+export async function setWidth(page: Page, width: number): Promise<void> {
+  await page.setViewportSize({ width, height: 900 });
+  await page.evaluate(
+    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+  );
+}
+
 /** By how many pixels a page is wider than its window. */
 export const sidewaysPixels = (page: Page) =>
   page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
@@ -147,7 +158,7 @@ export async function keepPicture(page: Page, name: string): Promise<void> {
 export async function keepPictures(page: Page, name: string): Promise<void> {
   if (!keepsPictures) return;
   for (const width of [360, 1280]) {
-    await page.setViewportSize({ width, height: 900 });
+    await setWidth(page, width);
     await page.evaluate(() => scrollTo(0, 0));
     await keepPicture(page, `${name}-${width}`);
   }

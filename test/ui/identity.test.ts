@@ -12,6 +12,7 @@ import {
   type OpenPage,
   openPage,
   sees,
+  setWidth,
   sidewaysPixels,
 } from './browser.ts';
 
@@ -74,7 +75,7 @@ test('a run gets a name, tags and notes by keyboard, which stay, and its model f
   await name.fill('Shipped');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { level: 1, name: 'Shipped' }).waitFor();
-  await page.setViewportSize({ width: 360, height: 900 });
+  await setWidth(page, 360);
   await edit.click();
   await dialog.waitFor();
   assert.is(await sidewaysPixels(page), 0);

@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Database } from '../../src/db/sqlite.ts';
 import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
-import { closeBrowser, openPage, sees, sidewaysPixels } from './browser.ts';
+import { closeBrowser, openPage, sees, setWidth, sidewaysPixels } from './browser.ts';
 import { storeRuns } from './stored-runs.ts';
 
 const names = [
@@ -65,7 +65,7 @@ test('no name pushes anything off the page', async () => {
     await sees(page, text);
     await page.waitForFunction(() => document.querySelector('.skeleton') === null);
     for (const width of [1280, 360]) {
-      await page.setViewportSize({ width, height: 900 });
+      await setWidth(page, width);
       found.push(...(await outside(page)).map((what) => `${path} at ${width}: ${what}`));
     }
   }
