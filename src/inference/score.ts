@@ -4,7 +4,7 @@
  * `{code, message}` to stderr and exits with code 1.
  */
 import { stat } from 'node:fs/promises';
-import { getLlama, LlamaLogLevel, type Token } from 'node-llama-cpp';
+import { getLlama, type Llama, LlamaLogLevel, type Token } from 'node-llama-cpp';
 import * as v from 'valibot';
 import { threadsFor } from './worker/threads.ts';
 
@@ -48,9 +48,8 @@ const logMs = 200;
 /** The errors that llama.cpp has logged. The reason for "Failed to load model" is only there. */
 const complaints: string[] = [];
 
-/** Answers one request. Throws when the file cannot be loaded. */
-export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
-  const llama = await getLlama({
+const loadLlama = () =>
+  getLlama({
     gpu: false,
     build: 'never',
     logLevel: LlamaLogLevel.error,
@@ -59,6 +58,9 @@ export async function score(request: ScoreRequest): Promise<ScoreAnswer> {
       process.stderr.write(`${message.trim()}\n`);
     },
   });
+
+/** Answers one request. Throws when the file cannot be loaded. */
+async function score(llama: Llama, request: ScoreRequest): Promise<ScoreAnswer> {
   const { size } = await stat(request.gguf);
   const threads = threadsFor({ bytes: size, tokens: 1, cores: llama.cpuMathCores, trainingActive: false });
   llama.maxThreads = threads;
@@ -158,12 +160,16 @@ async function check(): Promise<void> {
   process.stdout.write(`${JSON.stringify(said)}\n`);
 }
 
-async function main(): Promise<void> {
-  if (process.argv[2] === '--check') return check();
+async function readRequest(): Promise<ScoreRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-  const request = v.parse(scoreRequest, JSON.parse(Buffer.concat(chunks).toString('utf8')));
-  const answer = await score(request);
+  return v.parse(scoreRequest, JSON.parse(Buffer.concat(chunks).toString('utf8')));
+}
+
+async function main(): Promise<void> {
+  if (process.argv[2] === '--check') return check();
+  // The trainer may start this program before it has the file.
+  const answer = await score(...(await Promise.all([loadLlama(), readRequest()])));
   await new Promise<void>((resolve, reject) => {
     process.stdout.write(`${JSON.stringify(answer)}\n`, (error) => (error ? reject(error) : resolve()));
   });

@@ -74,6 +74,8 @@ class Trial:
     # Of each sequence: the likeliest next tokens (`ids`) with their log-probabilities (`scores`), and the
     # standard `deviation` of those of all tokens.
     reference: list[dict[str, Any]] = field(default_factory=list)
+    # Started before there is a file; it answers once.
+    scorer: node_tools.Scorer | None = None
 
     def ask_transformers(self, config: ModelConfig) -> None:
         """Computes `reference` in float32, with an adapter as the job's, which is written beside it. `config`
@@ -137,8 +139,12 @@ class Trial:
             "texts": self.texts,
             "continuations": [{"tokens": self.sequences[0], "maxTokens": 1}],
         }
-        with _told("llama.cpp cannot run this model"):
-            answer = node_tools.score(spec.tools.score, request, lambda: None)
+        with (
+            _told("llama.cpp cannot run this model"),
+            self.scorer or node_tools.Scorer(spec.tools.score) as scorer,
+        ):
+            self.scorer = None
+            answer = scorer.answer(request, lambda: None)
         self._compare_tokens(answer["texts"])
         return {**found, "difference": _difference(self.reference, answer["sequences"])}
 

@@ -19,7 +19,7 @@ from trainer import imports
 from trainer.data import template as templates
 from trainer.dry_run.cut import Cut, cut
 from trainer.dry_run.trial import Trial
-from trainer.export import full_precision
+from trainer.export import full_precision, node_tools
 from trainer.export.merge import weights
 from trainer.export.tokenizer import document
 from trainer.export.verification.sample_texts import sample_texts
@@ -87,7 +87,20 @@ def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, object]:
     part = cut(own, weights.index_checkpoint(base))
     texts, expected = sample_texts(spec, template, tokenizer)
     trial = Trial(spec, scratch, base, part, template, tokenizer, texts, expected)
-    compared = _fits(part, scratch)
+    if not _fits(part, scratch):
+        return _export(trial, own, config, False, tell)
+    assert spec.tools is not None
+    # It loads llama.cpp meanwhile.
+    with node_tools.Scorer(spec.tools.score) as trial.scorer:
+        return _export(trial, own, config, True, tell)
+
+
+def _export(
+    trial: Trial, own: ModelConfig, config: ModelConfig, compared: bool, tell: Tell
+) -> dict[str, object]:
+    """As `walk`. The file of the trial is loaded and asked if it is `compared`; `own` is the model's
+    configuration as it is in its folder, `config` the same with its defaults."""
+    part = trial.part
     if compared:
         tell(0.2, f"{part.layers} of {part.of} layers in transformers")
         try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import selectors
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -29,20 +31,43 @@ def _run(
 
     Returns exit status and stderr. The program has ended when this returns or raises.
     """
-    with tempfile.TemporaryFile() as complaints, tempfile.TemporaryFile() as source:
-        source.write(given)
-        source.seek(0)
-        try:
-            process = subprocess.Popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=complaints)
-        except OSError as error:
-            raise Failure(
-                "dependency_missing",
-                f"The program {argv[0]} cannot be started: {error.strerror}.",
-                "Run `npm start` again, which builds what is missing.",
-            ) from error
-        status = follow(process, on_line, beat_or_stop)
-        complaints.seek(0)
-        return status, complaints.read().decode("utf-8", "replace")
+    with tempfile.TemporaryFile() as complaints:
+        process = _start(argv, complaints)
+        return _feed(process, given, complaints, on_line, beat_or_stop)
+
+
+def _start(argv: list[str], complaints: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Starts a program that reads its standard input; Failure `dependency_missing` when it cannot be."""
+    try:
+        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints)
+    except OSError as error:
+        raise Failure(
+            "dependency_missing",
+            f"The program {argv[0]} cannot be started: {error.strerror}.",
+            "Run `npm start` again, which builds what is missing.",
+        ) from error
+
+
+def _feed(
+    process: subprocess.Popen[bytes],
+    given: bytes,
+    complaints: IO[bytes],
+    on_line: Callable[[str], None],
+    beat_or_stop: Callable[[], None],
+) -> tuple[int, str]:
+    """As `_run`, with a program that was started."""
+
+    def write() -> None:
+        assert process.stdin is not None
+        # One that has ended already says why.
+        with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
+            stdin.write(given)
+
+    # In a thread: a program that does not read must not keep this one from stopping it.
+    threading.Thread(target=write, daemon=True).start()
+    status = follow(process, on_line, beat_or_stop)
+    complaints.seek(0)
+    return status, complaints.read().decode("utf-8", "replace")
 
 
 class Process(Protocol):
@@ -79,14 +104,20 @@ def follow(process: Process, on_line: Callable[[str], None], beat_or_stop: Calla
                 on_line(buffer.decode("utf-8", "replace"))
         return process.wait()
     finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(process)
         output.close()
+
+
+def end(process: Process) -> None:
+    """Ends `process` unless it has ended."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _explain(what: str, status: int, complaints: str) -> Failure:
@@ -140,13 +171,44 @@ def quantize(
         raise _explain(f"Quantizing to {quantization}", status, complaints)
 
 
+class Scorer:
+    """The scoring program, for one request. It loads llama.cpp as soon as it is started, so that one which is
+    started before there is a file answers sooner. Use it in a `with`, which ends it."""
+
+    def __init__(self, argv: list[str]) -> None:
+        """Failure `dependency_missing` when it cannot be started."""
+        with contextlib.ExitStack() as opened:
+            self._complaints = opened.enter_context(tempfile.TemporaryFile())
+            self._process = _start(argv, self._complaints)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Scorer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        end(self._process)
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            # An ended program reads no more of what is left for it.
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        self._opened.close()
+
+    def answer(self, request: Mapping[str, object], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
+        """The program's answer to `request`; src/inference/score.ts describes both. Raises Failure and what
+        `beat_or_stop` does."""
+        lines: list[str] = []
+        given = json.dumps(request).encode()
+        status, complaints = _feed(self._process, given, self._complaints, lines.append, beat_or_stop)
+        if status != 0:
+            raise _explain("Loading the finished GGUF", status, complaints)
+        for line in reversed(lines):
+            if line.startswith("{"):
+                return json.loads(line)
+        raise Failure("internal", "The scoring program gave no answer.", "Export again.", complaints[-2000:])
+
+
 def score(argv: list[str], request: Mapping[str, object], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
-    """The scoring program's answer to `request`; src/inference/score.ts describes both."""
-    lines: list[str] = []
-    status, complaints = _run(argv, json.dumps(request).encode(), lines.append, beat_or_stop)
-    if status != 0:
-        raise _explain("Loading the finished GGUF", status, complaints)
-    for line in reversed(lines):
-        if line.startswith("{"):
-            return json.loads(line)
-    raise Failure("internal", "The scoring program gave no answer.", "Export again.", complaints[-2000:])
+    """As `Scorer.answer`, of a program that is started now."""
+    with Scorer(argv) as scorer:
+        return scorer.answer(request, beat_or_stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from trainer.export.gguf.convert import load_converter
 from trainer.export.gguf.rotation import partial_rotation
 from trainer.export.gguf.stubbed_transformers import stubbed_transformers
 from trainer.protocol.failures import Failure
+from trainer.protocol.stop import Stopped
 from trainer.tests import export_fixture
 from trainer.tests.architectures import toys
 from trainer.tests.export.test_export import convert_plain
@@ -99,3 +101,25 @@ def test_llama_cpp_s_own_reason_is_told(tmp_path: Path) -> None:
     abort = "import os, sys; print('  what():  map::at', file=sys.stderr, flush=True); os.abort()"
     with pytest.raises(Failure, match="signal 6: map::at"):
         node_tools.score([sys.executable, "-c", abort], {}, lambda: None)
+
+
+def test_a_scorer_is_started_before_its_request_and_ended_without_one(tmp_path: Path) -> None:
+    gguf = convert_plain(export_fixture.make_base("llama", tmp_path / "base"), tmp_path / "model.gguf")
+    request = {"gguf": str(gguf), "sequences": [], "texts": ["One two."]}
+    with node_tools.Scorer(export_fixture.TOOLS["score"]) as scorer:
+        answer = scorer.answer(request, lambda: None)
+    assert answer["texts"][0] and answer == node_tools.score(
+        export_fixture.TOOLS["score"], request, lambda: None
+    )
+
+    reads_nothing = [sys.executable, "-c", "import time; print('on', flush=True); time.sleep(600)"]
+    with node_tools.Scorer(reads_nothing) as scorer:
+        process = scorer._process
+    assert process.returncode == -signal.SIGTERM
+
+    def stop() -> None:
+        raise Stopped
+
+    # More than a pipe holds.
+    with node_tools.Scorer(reads_nothing) as scorer, pytest.raises(Stopped):
+        scorer.answer({"texts": ["a" * 2**20]}, stop)
