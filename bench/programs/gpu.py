@@ -65,6 +65,8 @@ def python(name: str, *arguments: str, seconds: int = 150, **more: str) -> tuple
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # A side of a training waits for a line.
+            input="\n",
             check=False,
             timeout=seconds,
         )
@@ -236,9 +238,8 @@ def path(folder: Path, name: str, allowed: bool) -> str | None:
     )
     command = ["-m", "trainer", "run"]
     if allowed:
-        command = [str(PROGRAMS / "gpu_training.py")]
-    more = (FUSED, ROWS, LOGITS) if allowed else ()
-    code, told = python(f"path {way}{name}", *command, str(spec), *more)
+        command = [str(PROGRAMS / "gpu_training.py"), ",".join((FUSED, ROWS, LOGITS))]
+    code, told = python(f"path {way}{name}", *command, str(spec))
     last = jobs.journal(spec)[-1]
     if code != 0 or last["type"] != "done":
         return f"{last.get('message')} {last.get('evidence', '')[-500:]}"
