@@ -1,13 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { identityBounds } from '../../src/contract/identity.ts';
-import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Identity } from '../api/types.ts';
 import { textField } from '../elements/fields.ts';
 import { nameText, serviceErrorPanel } from '../elements/parts.ts';
+import { Action } from '../state/action.ts';
 import { jobs, models } from '../state/app.ts';
-import { asServiceError } from '../state/remote.ts';
 import '../elements/dialog.ts';
 import { LightElement } from '../elements/light-element.ts';
 
@@ -45,8 +44,7 @@ export class IdentityHead extends LightElement {
   @property() modelId: string | null = null;
   @property({ attribute: false }) of!: Identity;
   @state() private _open = false;
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
+  private readonly _action = new Action(this);
   @state() private _tagsFault: string | null = null;
   private _name = '';
   private _tags = '';
@@ -56,7 +54,7 @@ export class IdentityHead extends LightElement {
     this._name = this.of.display_name;
     this._tags = this.of.tags.join(', ');
     this._notes = this.of.notes;
-    this._error = null;
+    this._action.clear();
     this._tagsFault = null;
     this._open = true;
   }
@@ -65,16 +63,14 @@ export class IdentityHead extends LightElement {
     event.preventDefault();
     const tags = readTags(this._tags);
     this._tagsFault = tagsFault(tags);
-    if (this._busy || this._tagsFault !== null) return;
-    this._busy = true;
-    this._error = null;
+    if (this._tagsFault !== null) return;
     const name = this._name.trim();
     const change = {
       display_name: name === '' ? null : name,
       tags,
       notes: this._notes,
     };
-    try {
+    await this._action.run(async () => {
       const named =
         this.jobId === null
           ? await service.identifyModel(this.modelId ?? '', change)
@@ -87,11 +83,7 @@ export class IdentityHead extends LightElement {
       );
       void jobs.refresh();
       models.renew();
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -148,10 +140,10 @@ export class IdentityHead extends LightElement {
           }}
         ></textarea>
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not save', this._error)}
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not save', this._action.error)}
       <div class="row end">
         <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
-        <button type="submit" class="primary" ?disabled=${this._busy}>${this._busy ? 'Saving…' : 'Save'}</button>
+        <button type="submit" class="primary" ?disabled=${this._action.busy}>${this._action.busy ? 'Saving…' : 'Save'}</button>
       </div>
     </form>`;
     return html`<hone-dialog

@@ -1,12 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Import, ImportMapping } from '../../api/types.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { datasets } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedName, targetName } from '../../views/datasets/import-words.ts';
 import { importSamples } from './import-samples.ts';
@@ -25,8 +24,7 @@ export class ImportForm extends LightElement {
   @state() private _columns: Readonly<Record<string, string>> = {};
   /** The name of the dataset as it is typed. */
   @state() private _name = '';
-  @state() private _busy = false;
-  @state() private _error: ServiceError | null = null;
+  private readonly _action = new Action(this);
   /** The detected shape; the record's is that of the chosen columns. */
   private _detected: string | null = null;
   private _of = '';
@@ -86,41 +84,29 @@ export class ImportForm extends LightElement {
 
   private async _preview(): Promise<void> {
     const mapping = this._mapping;
-    if (mapping === undefined || this._busy) return;
-    this._busy = true;
-    this._error = null;
-    try {
+    if (mapping === undefined || this._action.busy) return;
+    await this._action.run(async () => {
       await service.previewImport(this.record.id, mapping);
       this.dispatchEvent(new CustomEvent('changed'));
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-      // Another choice was made meanwhile.
-      if (JSON.stringify(mapping) !== JSON.stringify(this._mapping)) void this._preview();
-    }
+    });
+    // Another choice was made meanwhile.
+    if (JSON.stringify(mapping) !== JSON.stringify(this._mapping)) void this._preview();
   }
 
   private async _start(event: Event): Promise<void> {
     event.preventDefault();
     const mapping = this._mapping;
-    if (this._busy || mapping === undefined) return;
+    if (mapping === undefined) return;
     const form = new FormData(event.target as HTMLFormElement);
     const name = jsonlName(String(form.get('name') ?? ''));
-    this._busy = true;
-    this._error = null;
-    try {
+    await this._action.run(async () => {
       await service.startImport(this.record.id, {
         mapping,
         name: name || undefined,
         skip_invalid: form.get('skip') === null ? undefined : true,
       });
       this.dispatchEvent(new CustomEvent('changed'));
-    } catch (error) {
-      this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 
   protected override render(): TemplateResult {
@@ -146,8 +132,8 @@ export class ImportForm extends LightElement {
         </div>
         ${this._fields.map((field) => this._column(field))}
       </div>
-      ${this._error === null ? nothing : serviceErrorPanel('Could not apply this', this._error)}
-      <div aria-busy=${this._busy}>${importSamples(record)}</div>
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not apply this', this._action.error)}
+      <div aria-busy=${this._action.busy}>${importSamples(record)}</div>
       <div class="fields">
         <div class="field">
           <label for="import-name">Name of the dataset</label>
@@ -170,7 +156,7 @@ export class ImportForm extends LightElement {
       <label class="check"><input type="checkbox" name="skip" /> Skip invalid rows</label>
       <div class="row">
         <button type="submit" class="primary" data-next ?disabled=${this._mapping === undefined}>Start import</button>
-        <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._busy ? 'Reading…' : ''}</span>
+        <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._action.busy ? 'Reading…' : ''}</span>
       </div>
     </form>`;
   }

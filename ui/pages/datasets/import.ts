@@ -1,14 +1,14 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { Import } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../elements/format.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
 import { empty, nameText, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { datasets, latest, router, toasts } from '../../state/app.ts';
 import { draft } from '../../state/draft.ts';
-import { asServiceError, Remote } from '../../state/remote.ts';
+import { Remote } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedLine, importBadge, importShare } from '../../views/datasets/import-words.ts';
@@ -21,8 +21,7 @@ import { LightElement } from '../../elements/light-element.ts';
 @customElement('hone-import')
 export class ImportPage extends LightElement {
   @property() importId = '';
-  @state() private _failure: ServiceError | null = null;
-  @state() private _busy = false;
+  private readonly _removal = new Action(this);
   private readonly _import = new Remote<Import>(() => service.import(this.importId));
   private _of = '';
   private _isCompleted = false;
@@ -49,7 +48,7 @@ export class ImportPage extends LightElement {
     if (!this.isConnected) return;
     if (this._of !== this.importId) {
       this._of = this.importId;
-      this._failure = null;
+      this._removal.clear();
       this._isCompleted = false;
       this._import.set({ value: null, error: null, loading: false });
       void this._import.refresh();
@@ -63,7 +62,7 @@ export class ImportPage extends LightElement {
   private _take(): void {
     const frame = latest.value;
     const isOwn = frame?.type === 'import' && frame.id === this.importId;
-    if (this._busy || !(isOwn || frame?.type === 'snapshot')) return;
+    if (this._removal.busy || !(isOwn || frame?.type === 'snapshot')) return;
     const { value } = this._import.value;
     if (isOwn && value !== null && frame.state === value.state)
       this._import.set({ ...this._import.value, value: { ...value, progress: frame.progress } });
@@ -71,21 +70,15 @@ export class ImportPage extends LightElement {
   }
 
   private async _remove(): Promise<void> {
-    if (this._busy) return;
-    this._busy = true;
     const { state } = this._import.value.value ?? {};
     const isRunning = state === 'running' || state === 'reading';
-    try {
+    await this._removal.run(async () => {
       await service.removeImport(this.importId);
       if (isRunning) toasts.show('The import was cancelled. Nothing of it was stored.');
       router.go('/datasets', { replace: true });
-    } catch (error) {
-      this._failure = asServiceError(error);
-      // Frames that came meanwhile were not followed.
-      void this._import.refresh();
-    } finally {
-      this._busy = false;
-    }
+    });
+    // Frames that came meanwhile were not followed.
+    if (this._removal.error !== null) void this._import.refresh();
   }
 
   protected override render(): TemplateResult {
@@ -121,7 +114,7 @@ export class ImportPage extends LightElement {
         </div>
       </header>
       ${error === null ? nothing : serviceErrorPanel('Could not read the import again', error)}
-      ${this._failure === null ? nothing : serviceErrorPanel('Could not remove the import', this._failure)}
+      ${this._removal.error === null ? nothing : serviceErrorPanel('Could not remove the import', this._removal.error)}
       <section class="card" aria-label="Import">
         ${record.container === null ? nothing : html`<p class="wrap"><bdi>${detectedLine(record)}</bdi></p>`}
         ${this._content(record)}

@@ -5,6 +5,7 @@ import { service } from '../../api/service.ts';
 import type { Identity, JobDetail, Lineage, ModelDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { choices, latest, models, pushed, router, runOf, toasts } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -33,8 +34,7 @@ export class ModelPage extends LightElement {
   @state() private _shown: Shown | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _dialog: 'delete' | 'push' | null = null;
-  @state() private _busy = false;
-  @state() private _failure: ServiceError | null = null;
+  private readonly _deletion = new Action(this);
   private _read = '';
   private _wasListed = false;
   /** The list of models that is without this one, of which the service was asked once more. */
@@ -70,7 +70,7 @@ export class ModelPage extends LightElement {
     // Another tab may have deleted it.
     const { value: list } = models.value;
     const isListed = list?.some(({ model_id }) => model_id === this.modelId) ?? false;
-    const isGone = this._wasListed && !isListed && !this._busy;
+    const isGone = this._wasListed && !isListed && !this._deletion.busy;
     this._wasListed = isListed;
     if (isGone && this._read === this.modelId) {
       this._shown = null;
@@ -79,7 +79,13 @@ export class ModelPage extends LightElement {
     }
     if (this._read === this.modelId) {
       // It was deleted before the list was read, or was made after it.
-      if (list !== null && !isListed && this._shown !== null && !this._busy && this._missedIn !== list) {
+      if (
+        list !== null &&
+        !isListed &&
+        this._shown !== null &&
+        !this._deletion.busy &&
+        this._missedIn !== list
+      ) {
         this._missedIn = list;
         void this._load(this.modelId);
       }
@@ -203,7 +209,7 @@ export class ModelPage extends LightElement {
   }
 
   private _open(dialog: 'delete' | 'push'): void {
-    this._failure = null;
+    this._deletion.clear();
     this._dialog = dialog;
   }
 
@@ -220,10 +226,10 @@ export class ModelPage extends LightElement {
         Its files (${formatBytes(detail.size_mb * 1e6)}) are permanently deleted: the GGUF file, the adapter and the Modelfile.
         ${lineage.job_id === null ? nothing : 'The run and its charts are kept.'}
       </p>
-      ${this._failure === null ? nothing : serviceErrorPanel('Could not delete the model', this._failure)}
+      ${this._deletion.error === null ? nothing : serviceErrorPanel('Could not delete the model', this._deletion.error)}
       <div class="row end">
         <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
-        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete model</button>
+        <button type="button" class="danger" ?disabled=${this._deletion.busy} @click=${() => this._delete()}>Delete model</button>
       </div>`;
     return html`<hone-dialog
       heading="Delete ${lineage.display_name}?"
@@ -233,20 +239,13 @@ export class ModelPage extends LightElement {
   }
 
   private async _delete(): Promise<void> {
-    if (this._busy) return;
-    this._busy = true;
-    this._failure = null;
-    try {
+    await this._deletion.run(async () => {
       const { message } = await service.removeModel(this.modelId);
       toasts.show(message);
       this.querySelector('dialog')?.close();
       await models.refresh();
       router.go('/models');
-    } catch (error) {
-      this._failure = asServiceError(error);
-    } finally {
-      this._busy = false;
-    }
+    });
   }
 }
 
