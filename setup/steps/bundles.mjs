@@ -68,6 +68,9 @@ export const bundles = {
         platform: 'browser',
         target: 'es2022',
         minify: true,
+        // What is imported when it is first needed is a file of its own.
+        splitting: true,
+        chunkNames: '[name]-[hash]',
         loader: { '.svg': 'text', '.woff2': 'file' },
         plugins: [withoutIndentation],
       });

@@ -18,6 +18,8 @@ export interface Answer {
   readonly tokens: number | null;
   readonly generationMs: number | null;
   readonly firstTokenMs: number | null;
+  /** Whether the answer ended at the limit of its tokens; absent in chats of earlier versions. */
+  readonly isCut?: boolean;
 }
 
 /**
@@ -41,6 +43,7 @@ export async function generate(
   });
   let firstTokenMs: number | null = null;
   let tokens: number | null = null;
+  let isCut = false;
   for await (const data of events(response)) {
     if (data === '[DONE]') break;
     const event = JSON.parse(data) as StreamEvent<typeof route>;
@@ -50,9 +53,10 @@ export async function generate(
       firstTokenMs ??= performance.now() - began;
       onText(content ?? '', reasoning ?? '');
     }
+    isCut ||= event.choices[0]?.finish_reason === 'length';
     tokens = event.usage?.completion_tokens ?? tokens;
   }
-  return { tokens, generationMs: performance.now() - began, firstTokenMs };
+  return { tokens, generationMs: performance.now() - began, firstTokenMs, isCut };
 }
 
 /** The data of each server-sent event of a response. */

@@ -49,6 +49,8 @@ export class ChatView extends LightElement {
   @state() private _edited: { readonly id: number; readonly text: string } | null = null;
   /** Whether the prompt is sent as soon as the models are known. */
   private _isSendWaiting = false;
+  /** What is answered again as soon as the parameters are raised. */
+  private _again: { readonly prompt: string; readonly place: number } | null = null;
   /** The place of the prompt that was recalled. */
   private _recalled = 0;
   /** The dataset that the suggestions are from. */
@@ -81,6 +83,11 @@ export class ChatView extends LightElement {
     const dataset = this.sides[0]?.facts?.dataset ?? '';
     if (changed.has('sides') && dataset !== this._dataset) void this._suggest(dataset);
     if (this._isSendWaiting && this._isKnown) this._sendPrompt();
+    if (changed.has('parameters') && this._again !== null) {
+      const { prompt, place } = this._again;
+      this._again = null;
+      this._answer(prompt, place);
+    }
   }
 
   private async _suggest(dataset: string): Promise<void> {
@@ -188,6 +195,12 @@ export class ChatView extends LightElement {
     // The control that was used may be gone while the answer is generated.
     this._focus('#prompt');
     return true;
+  }
+
+  /** Asks for twice as many tokens, and has a prompt answered with them. */
+  private _raise(prompt: string, place: number): void {
+    this.dispatchEvent(new CustomEvent('raise', { detail: 2 * this.parameters.maxTokens }));
+    this._again = { prompt, place };
   }
 
   private _stop(): void {
@@ -343,6 +356,7 @@ export class ChatView extends LightElement {
       {
         edit: busy ? null : edit,
         regenerate: busy || (this._remembers && !isLast) ? null : () => this._answer(prompt, index),
+        raise: busy || (this._remembers && !isLast) ? null : () => this._raise(prompt, index),
       },
       text === null
         ? null

@@ -5,20 +5,24 @@ import { formatCount, formatNumber } from '../../elements/format.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import type { Exchange, Side } from '../../state/playground/exchange.ts';
 import { differences, type Piece } from './differences.ts';
+import './answer-text.ts';
 
 /** What can be done with an exchange; `null` where it cannot. */
 export interface ExchangeActions {
   readonly edit: (() => void) | null;
   readonly regenerate: (() => void) | null;
+  /** Answers again with twice as many tokens. */
+  readonly raise: (() => void) | null;
 }
 
 /** A prompt with its answer, or with two answers side by side. @param editor shown in place of the prompt. */
 export function exchangeView(
   { prompt, sides }: Exchange,
-  { edit, regenerate }: ExchangeActions,
+  { edit, regenerate, raise }: ExchangeActions,
   editor: TemplateResult | null,
 ): TemplateResult {
   const isPair = sides.length > 1;
+  const isCut = sides.some(({ answer }) => answer?.isCut);
   const marked = isPair ? compared(sides) : null;
   return html`<article class="exchange">
     ${
@@ -35,7 +39,10 @@ export function exchangeView(
     ${
       regenerate === null
         ? nothing
-        : html`<div><button type="button" class="tool" @click=${regenerate}>Regenerate</button></div>`
+        : html`<div class="row">
+            <button type="button" class="tool" @click=${regenerate}>Regenerate</button>
+            ${raise === null || !isCut ? nothing : html`<button type="button" class="tool" @click=${raise}>Raise the limit</button>`}
+          </div>`
     }
   </article>`;
 }
@@ -107,7 +114,9 @@ function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefin
     }
     ${
       error === null
-        ? html`<p class="wrap answer-text"><bdi>${pieces === undefined ? text.trimStart() : withMarks(pieces)}</bdi>${busy ? html`<i class="caret" aria-hidden="true"></i>` : nothing}</p>`
+        ? pieces === undefined
+          ? html`<hone-answer-text .text=${text} .busy=${busy}></hone-answer-text>`
+          : html`<p class="wrap answer-text"><bdi>${withMarks(pieces)}</bdi></p>`
         : serviceErrorPanel(
             'Generation failed',
             error,
@@ -118,6 +127,7 @@ function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefin
     <div class="row between wrap-row">
       <p class="hint tabular">
         ${busy ? (text === '' && !reasoning ? side.first : 'generating…') : nothing} ${side.stopped ? 'stopped' : nothing}
+        ${answer?.isCut ? 'cut off at the limit of new tokens · ' : nothing}
         ${text === '' && answer !== null ? 'empty answer · ' : nothing} ${answer === null ? nothing : figuresOf(answer)}
       </p>
       ${busy || text === '' ? nothing : html`<hone-copy .text=${text.trim()} label="Copy answer"></hone-copy>`}

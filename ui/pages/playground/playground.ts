@@ -120,6 +120,7 @@ export class Playground extends LightElement {
                   .sides=${sides}
                   .parameters=${this._parameters}
                   .isQuestion=${this._model?.task === questionTask}
+                  @raise=${({ detail }: CustomEvent<number>) => this._set({ maxTokens: detail })}
                 ></hone-chat>`
                 : this.modelId === ''
                   ? nothing
