@@ -72,7 +72,8 @@ export class PushDialog extends LightElement {
       this._account = account;
       if (this._name === '' && account.name !== null) this._name = this._nameFor(account.name);
     } catch (error) {
-      this._error = asServiceError(error);
+      const { message } = asServiceError(error);
+      this._account = { name: null, organizations: [], problem: { kind: 'upstream', message } };
     }
   }
 
@@ -89,7 +90,9 @@ export class PushDialog extends LightElement {
   }
 
   private get _isReady(): boolean {
-    return !this._busy && this._account?.problem === null && repositoryName.test(this._name);
+    // A hub that was out of reach may answer by now.
+    const isRefused = this._account === null || this._account.problem?.kind === 'forbidden';
+    return !this._busy && !isRefused && repositoryName.test(this._name);
   }
 
   private async _push(event: Event): Promise<void> {
@@ -132,7 +135,13 @@ export class PushDialog extends LightElement {
             ${
               this._account?.problem == null
                 ? nothing
-                : errorPanel({ title: 'Nothing can be pushed now', cause: this._account.problem.message })
+                : errorPanel({
+                    title:
+                      this._account.problem.kind === 'forbidden'
+                        ? 'Nothing can be pushed now'
+                        : 'The hub did not answer',
+                    cause: this._account.problem.message,
+                  })
             }
             <div class="field">
               <label for="repository">Repository</label>
