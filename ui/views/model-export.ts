@@ -7,6 +7,7 @@ import type { Choices, ModelExport } from '../api/types.ts';
 import { formatBytes, formatNumber, formatPercent } from '../elements/format.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
+import { Action } from '../state/action.ts';
 import { choices, exported, latest } from '../state/app.ts';
 import { asServiceError } from '../state/remote.ts';
 import { phaseName } from '../state/runs/job-words.ts';
@@ -21,7 +22,7 @@ export class ModelExportView extends LightElement {
   @state() private _export: ModelExport | null = null;
   /** The types that were ticked or unticked, before that those that failed. */
   @state() private _chosen: readonly Type[] | null = null;
-  @state() private _busy = false;
+  private readonly _action = new Action(this);
   @state() private _failure: { readonly title: string; readonly error: ServiceError } | null = null;
   private _read = '';
   /** The number of the latest question about the export. */
@@ -93,17 +94,13 @@ export class ModelExportView extends LightElement {
 
   /** Runs one action at a time; its failure is shown here. */
   private async _do(title: string, act: () => Promise<unknown>): Promise<void> {
-    if (this._busy) return;
-    this._busy = true;
+    if (this._action.busy) return;
     this._failure = null;
-    try {
+    await this._action.run(async () => {
       await act();
       await this._load();
-    } catch (error) {
-      this._failure = { title, error: asServiceError(error) };
-    } finally {
-      this._busy = false;
-    }
+    });
+    if (this._action.error !== null) this._failure = { title, error: this._action.error };
   }
 
   protected override render(): TemplateResult {
@@ -137,7 +134,7 @@ export class ModelExportView extends LightElement {
       <div class="row">
         <button
           type="button"
-          ?disabled=${this._busy}
+          ?disabled=${this._action.busy}
           @click=${() => this._do('Could not cancel the export', () => service.cancelExport(this.modelId))}
         >
           Cancel the export
@@ -159,7 +156,7 @@ export class ModelExportView extends LightElement {
               ><input
                 type="checkbox"
                 .checked=${chosen.includes(type)}
-                ?disabled=${this._busy}
+                ?disabled=${this._action.busy}
                 @change=${() => toggle(type)}
               />${type}</label
             >`,
@@ -170,7 +167,7 @@ export class ModelExportView extends LightElement {
         <button
           type="button"
           class=${found.state === 'done' ? '' : 'primary'}
-          ?disabled=${this._busy || chosen.length === 0}
+          ?disabled=${this._action.busy || chosen.length === 0}
           @click=${() => this._do('Could not export the model', () => service.exportModel(this.modelId, [...chosen]))}
         >
           ${exportWords(found, chosen)}

@@ -1,14 +1,14 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { customElement, state } from 'lit/decorators.js';
+import { customElement } from 'lit/decorators.js';
 import { LightElement } from '../elements/light-element.ts';
-import { asServiceError } from '../state/remote.ts';
+import { Action } from '../state/action.ts';
 import { isSignInNeeded, session, signIn, signInFault } from '../state/session.ts';
 import { Watch } from '../state/store.ts';
 
 /** Asks for an access key, above the page, which stays as it is and goes on after the sign-in. */
 @customElement('hone-sign-in')
 export class SignIn extends LightElement {
-  @state() private _busy = false;
+  private readonly _action = new Action(this);
   private _unsubscribe: (() => void) | null = null;
 
   constructor() {
@@ -37,17 +37,14 @@ export class SignIn extends LightElement {
     event.preventDefault();
     const input = this.querySelector<HTMLInputElement>('#access-key');
     const key = input?.value.trim() ?? '';
-    if (this._busy || key === '') return;
-    this._busy = true;
-    try {
+    if (key === '') return;
+    await this._action.run(async () => {
       await signIn(key);
       signInFault.set(null);
-    } catch (error) {
-      signInFault.set(asServiceError(error).message);
-      input?.select();
-    } finally {
-      this._busy = false;
-    }
+    });
+    if (this._action.error === null) return;
+    signInFault.set(this._action.error.message);
+    input?.select();
   }
 
   /** A second Escape closes a dialog whatever its page says. */
@@ -86,8 +83,8 @@ export class SignIn extends LightElement {
             />
             ${fault === null ? nothing : html`<p class="fault wrap" id="access-key-fault" role="alert">${fault}</p>`}
           </div>
-          <button type="submit" class="primary wide" ?disabled=${this._busy}>
-            ${this._busy ? 'Signing in…' : 'Sign in'}
+          <button type="submit" class="primary wide" ?disabled=${this._action.busy}>
+            ${this._action.busy ? 'Signing in…' : 'Sign in'}
           </button>
         </form>
       </div>

@@ -5,8 +5,9 @@ import type { EvaluationSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { evaluations, latest, toasts } from '../../state/app.ts';
-import { asServiceError, Reread } from '../../state/remote.ts';
+import { Reread } from '../../state/remote.ts';
 import { evaluationsPath } from '../../state/router.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
@@ -22,7 +23,7 @@ const refreshMs = 500;
 /** All evaluations, newest first, and the form for a new one. */
 @customElement('hone-evaluations')
 export class Evaluations extends LightElement {
-  @state() private _busy = false;
+  private readonly _removal = new Action(this);
   /** The finished evaluation whose deletion is being asked for. */
   @state() private _deleting: string | null = null;
   private readonly _chosen = new ChosenEntries<EvaluationSummary>(this, ({ evaluation_id }) => evaluation_id);
@@ -131,7 +132,7 @@ export class Evaluations extends LightElement {
         <button
           type="button"
           aria-label="${isOver ? 'Delete' : 'Cancel'} ${id}"
-          ?disabled=${this._busy}
+          ?disabled=${this._removal.busy}
           @click=${() => {
             if (isOver) this._deleting = id;
             else void this._remove(id);
@@ -153,7 +154,7 @@ export class Evaluations extends LightElement {
         <button
           type="button"
           class="danger"
-          ?disabled=${this._busy}
+          ?disabled=${this._removal.busy}
           @click=${async () => {
             await this._remove(id);
             close();
@@ -172,17 +173,13 @@ export class Evaluations extends LightElement {
   }
 
   private async _remove(id: string): Promise<void> {
-    this._busy = true;
-    try {
+    await this._removal.run(async () => {
       const { message } = await service.removeEvaluation(id);
       toasts.show(message);
       this._chosen.keep(this._chosen.ids.filter((other) => other !== id));
-    } catch (error) {
-      toasts.show(asServiceError(error).message, 'error');
-    } finally {
-      this._busy = false;
-      void evaluations.refresh();
-    }
+    });
+    if (this._removal.error !== null) toasts.show(this._removal.error.message, 'error');
+    void evaluations.refresh();
   }
 }
 

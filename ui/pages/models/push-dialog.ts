@@ -1,13 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ModelFrame } from '../../api/frames.ts';
-import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { HubAccount, Lineage } from '../../api/types.ts';
 import { fileNameOf } from '../../elements/download.ts';
 import { checkField } from '../../elements/fields.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { errorPanel, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
 import { pushed, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -42,9 +42,8 @@ export class PushDialog extends LightElement {
   @property({ attribute: false }) model!: Lineage;
   @state() private _name = '';
   @state() private _private = true;
-  @state() private _busy = false;
+  private readonly _action = new Action(this);
   @state() private _cancelling = false;
-  @state() private _error: ServiceError | null = null;
   @state() private _url: string | null = null;
   /** The account to push to; `null` until the service has told. */
   @state() private _account: HubAccount | null = null;
@@ -92,15 +91,13 @@ export class PushDialog extends LightElement {
   private get _isReady(): boolean {
     // A hub that was out of reach may answer by now.
     const isRefused = this._account === null || this._account.problem?.kind === 'forbidden';
-    return !this._busy && !isRefused && repositoryName.test(this._name);
+    return !this._action.busy && !isRefused && repositoryName.test(this._name);
   }
 
   private async _push(event: Event): Promise<void> {
     event.preventDefault();
     if (!this._isReady) return;
-    this._busy = true;
-    this._error = null;
-    try {
+    await this._action.run(async () => {
       const { repo_url } = await service.push({
         model_id: this.model.model_id,
         repo_name: this._name,
@@ -108,13 +105,10 @@ export class PushDialog extends LightElement {
       });
       writeStored('hub-owner', this._name.split('/')[0]);
       this._url = repo_url;
-    } catch (error) {
-      // A cancelled push is not an error.
-      if (!this._cancelling) this._error = asServiceError(error);
-    } finally {
-      this._busy = false;
-      this._cancelling = false;
-    }
+    });
+    // A cancelled push is not an error.
+    if (this._cancelling) this._action.clear();
+    this._cancelling = false;
   }
 
   private async _cancel(): Promise<void> {
@@ -168,18 +162,18 @@ export class PushDialog extends LightElement {
             ${checkField('Private', this._private, (on) => {
               this._private = on;
             })}
-            ${this._busy ? pushProgress(pushOf(this.model.model_id)) : nothing}
-            ${this._error === null ? nothing : serviceErrorPanel('Could not push the model', this._error)}
+            ${this._action.busy ? pushProgress(pushOf(this.model.model_id)) : nothing}
+            ${this._action.error === null ? nothing : serviceErrorPanel('Could not push the model', this._action.error)}
             <div class="row end">
               ${
-                this._busy
+                this._action.busy
                   ? html`<button type="button" ?disabled=${this._cancelling} @click=${() => this._cancel()}>
                       Cancel push
                     </button>`
                   : nothing
               }
               <button type="submit" class="primary" ?disabled=${!this._isReady}>
-                ${this._busy ? 'Pushing…' : 'Push'}
+                ${this._action.busy ? 'Pushing…' : 'Push'}
               </button>
             </div>
           </form>`

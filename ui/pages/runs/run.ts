@@ -9,6 +9,7 @@ import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../
 import { fillFrom } from '../../settings/fill-from.ts';
 import { saveSettings } from '../../settings/settings-file.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
+import { Action } from '../../state/action.ts';
 import {
   choices,
   currentJobId,
@@ -54,7 +55,7 @@ type View = (typeof views)[number];
 export class RunPage extends LightElement {
   @property() jobId = '';
   @state() private _dialog: 'stop' | 'delete' | null = null;
-  @state() private _busy = false;
+  private readonly _action = new Action(this);
   @state() private _log: string | null = null;
   private _group = new ChartGroup();
   private _followed = '';
@@ -125,7 +126,7 @@ export class RunPage extends LightElement {
   protected override render(): TemplateResult {
     const { job, error, gone } = this._run.value;
     // Another tab may have deleted it; one that is being deleted here is about to be left.
-    const isLeaving = this._busy || this._dialog !== null;
+    const isLeaving = this._action.busy || this._dialog !== null;
     if (job === null || (error?.status === 404 && !isLeaving)) {
       return html`<div class="page">
         ${trainingTabs('/training/runs', true)}
@@ -226,7 +227,7 @@ export class RunPage extends LightElement {
       }
       ${
         isResumable(job.state)
-          ? html`<button type="button" class="primary" ?disabled=${this._busy} @click=${this._resume}>
+          ? html`<button type="button" class="primary" ?disabled=${this._action.busy} @click=${this._resume}>
               ${job.trained ? 'Export again' : job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
             </button>`
           : nothing
@@ -235,7 +236,7 @@ export class RunPage extends LightElement {
       ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
       ${
         isEnded(job.state)
-          ? html`<button type="button" ?disabled=${this._busy} @click=${() => this._open('delete')}>Delete…</button>`
+          ? html`<button type="button" ?disabled=${this._action.busy} @click=${() => this._open('delete')}>Delete…</button>`
           : nothing
       }
     `;
@@ -267,7 +268,7 @@ export class RunPage extends LightElement {
         </p>
         <div class="row end">
           <button type="button" @click=${() => this._closeDialog()}>Cancel</button>
-          <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete run</button>
+          <button type="button" class="danger" ?disabled=${this._action.busy} @click=${() => this._delete()}>Delete run</button>
         </div>`;
       return html`<hone-dialog
         heading="Delete ${job.display_name} (${job.job_id})?"
@@ -313,16 +314,10 @@ export class RunPage extends LightElement {
 
   /** Runs one action at a time and shows an error if it fails. */
   private async _do(act: () => Promise<void>): Promise<void> {
-    if (this._busy) return;
-    this._busy = true;
-    try {
-      await act();
-    } catch (error) {
-      toasts.show(asServiceError(error).message, 'error');
-      void this._run.load();
-    } finally {
-      this._busy = false;
-    }
+    await this._action.run(act);
+    if (this._action.error === null) return;
+    toasts.show(this._action.error.message, 'error');
+    void this._run.load();
   }
 
   private _content(job: JobDetail): TemplateResult {

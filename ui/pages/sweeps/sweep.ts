@@ -22,9 +22,10 @@ import {
 import { fillDraft } from '../../settings/draft-request.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
+import { Action } from '../../state/action.ts';
 import { choices, latest, router, sweeps, toasts } from '../../state/app.ts';
 import { taskName } from '../../state/choice-words.ts';
-import { asServiceError, Remote } from '../../state/remote.ts';
+import { Remote } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
 import { metricName } from '../../views/runs/run-charts.ts';
@@ -44,7 +45,7 @@ const refreshMs = 1_000;
 export class SweepPage extends LightElement {
   @property() sweepId = '';
   @state() private _shown: number | null = null;
-  @state() private _busy = false;
+  private readonly _action = new Action(this);
   @state() private _isDeleting = false;
   private _read = '';
   private readonly _sweep = new Remote<Sweep>(() => service.sweep(this.sweepId));
@@ -90,7 +91,7 @@ export class SweepPage extends LightElement {
 
   protected override render(): TemplateResult {
     const { value: sweep, error } = this._sweep.value;
-    if (sweep === null || (error?.status === 404 && !this._busy)) {
+    if (sweep === null || (error?.status === 404 && !this._action.busy)) {
       return html`<div class="page">
         ${trainingTabs('/training/sweeps', true)}
         <h1>${this.sweepId}</h1>
@@ -117,8 +118,8 @@ export class SweepPage extends LightElement {
           ${sweepBadge(sweep.state)}
           ${
             sweep.state === 'running'
-              ? html`<button type="button" class="danger" ?disabled=${this._busy} @click=${this._stop}>Stop sweep</button>`
-              : html`<button type="button" ?disabled=${this._busy} @click=${this._askToDelete}>Delete…</button>`
+              ? html`<button type="button" class="danger" ?disabled=${this._action.busy} @click=${this._stop}>Stop sweep</button>`
+              : html`<button type="button" ?disabled=${this._action.busy} @click=${this._askToDelete}>Delete…</button>`
           }
         </div>
       </header>
@@ -138,7 +139,8 @@ export class SweepPage extends LightElement {
             : trialsTable(sweep, {
                 shown: this._shown,
                 show: (trial) => this._show(trial),
-                resume: sweep.state === 'running' || this._busy ? null : (jobId) => void this._resume(jobId),
+                resume:
+                  sweep.state === 'running' || this._action.busy ? null : (jobId) => void this._resume(jobId),
               })
         }
       </section>
@@ -204,7 +206,7 @@ export class SweepPage extends LightElement {
                 ${Object.entries(best.parameters).map(([name, value]) => figure(settingLabel(name), valueText(value)))}
               </dl>
               <div class="actions">
-                <button type="button" class="primary" ?disabled=${this._busy} @click=${() => this._train(request)}>
+                <button type="button" class="primary" ?disabled=${this._action.busy} @click=${() => this._train(request)}>
                   Train best trial
                 </button>
                 <button type="button" @click=${() => this._edit(request)}>Open in the training form</button>
@@ -271,7 +273,7 @@ export class SweepPage extends LightElement {
       </p>
       <div class="row end">
         <button type="button" @click=${() => this._closeDialog()}>Cancel</button>
-        <button type="button" class="danger" ?disabled=${this._busy} @click=${() => this._delete()}>Delete sweep</button>
+        <button type="button" class="danger" ?disabled=${this._action.busy} @click=${() => this._delete()}>Delete sweep</button>
       </div>`;
     return html`<hone-dialog
       heading="Delete ${this.sweepId}?"
@@ -284,16 +286,10 @@ export class SweepPage extends LightElement {
 
   /** Runs one action at a time and shows an error if it fails. */
   private async _do(act: () => Promise<void>): Promise<void> {
-    if (this._busy) return;
-    this._busy = true;
-    try {
-      await act();
-    } catch (error) {
-      toasts.show(asServiceError(error).message, 'error');
-      void this._sweep.refresh();
-    } finally {
-      this._busy = false;
-    }
+    await this._action.run(act);
+    if (this._action.error === null) return;
+    toasts.show(this._action.error.message, 'error');
+    void this._sweep.refresh();
   }
 }
 
