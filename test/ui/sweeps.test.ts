@@ -101,8 +101,10 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   // At the top of the last axis is the best trial.
   const plot = page.locator('.plot');
   const { width } = (await plot.boundingBox()) as { width: number };
-  await plot.hover({ position: { x: width - 62, y: 54 } });
-  await until(async () => (await shownTrial(page))[0] === names[0], 'the best is highlighted');
+  await until(async () => {
+    await plot.hover({ position: { x: width - 62, y: 54 } });
+    return (await shownTrial(page))[0] === names[0];
+  }, 'the best is highlighted');
   assert.is(await page.locator('.plot-shown circle').count(), 6);
   await toTop(page);
   assert.equal(await appearanceFaults(page, 'sweep'), []);
