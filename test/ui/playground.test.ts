@@ -478,7 +478,12 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
 test('an answer is laid out as Markdown or JSON, or as the model wrote it, and nothing of it is HTML', async () => {
   const { page, context, faults } = await openPage(service.url, `/playground/${chatId}`);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const texts = [markdown, '{"team": "billing", "labels": ["late", "paid"], "none": null}', '{"team": '];
+  const texts = [
+    markdown,
+    '{"team": "billing", "labels": ["late", "paid"], "none": null}',
+    '{"team": ',
+    '1974-06-15.\n',
+  ];
   await page.evaluate(
     ([key, chat]) => localStorage.setItem(key as string, chat as string),
     [`hone.chats.${chatId}`, JSON.stringify([{ id: 'stored', exchanges: texts.map(storedExchange) }])],
@@ -505,6 +510,7 @@ test('an answer is laid out as Markdown or JSON, or as the model wrote it, and n
   await second?.getByText('2 items').click();
   assert.not.ok(await second?.getByText('"late"').isVisible());
   assert.is((await third?.locator('.answer-text').textContent())?.trim(), '{"team":', 'it is no JSON');
+  assert.is(await page.getByRole('button', { name: 'Raw' }).count(), 2, 'a plain line looks the same');
   assert.equal(await appearanceFaults(page, 'playground-markdown'), []);
   await first?.getByRole('button', { name: 'Raw' }).click();
   assert.is((await first?.locator('p.answer-text').textContent())?.trim(), markdown.trim());

@@ -7,6 +7,8 @@ import '../../elements/markdown/markdown.ts';
 
 /** A longer answer is laid out once it is complete: while it grows, that would be done anew for each part. */
 const longestGrowing = 20_000;
+/** A line without any mark of Markdown, which looks the same either way. */
+const plain = /^(?!([-+]|\d+[.)])\s)(?!.* {2})[^\n*_~`#|<>[\]!\\&]*$/;
 
 /** The text of an answer: Markdown or JSON, laid out, or as the model wrote it. */
 @customElement('hone-answer-text')
@@ -26,7 +28,7 @@ export class AnswerText extends LightElement {
           ? html`<div class="answer-text"><hone-markdown .text=${text}></hone-markdown>${this._caret()}</div>`
           : html`<div class="answer-text json-view wrap" dir="ltr">${jsonView(json)}</div>`
     }
-    ${this.busy || text === '' ? nothing : this._toggle()}`;
+    ${this.busy || (json === undefined && plain.test(text.trimEnd())) ? nothing : this._toggle()}`;
   }
 
   private _caret(): Child {

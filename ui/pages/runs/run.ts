@@ -5,7 +5,7 @@ import { service } from '../../api/service.ts';
 import type { Identity, JobDetail } from '../../api/types.ts';
 import { ChartGroup } from '../../charts/chart-group.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
-import { empty, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
+import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
 import { saveSettings } from '../../settings/settings-file.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
@@ -162,7 +162,7 @@ export class RunPage extends LightElement {
           <p class="muted">
             ${taskName(job.task)} on
             ${nameText(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${nameText(job.validation_dataset)}`}
-            · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${nameText(job.model_name)}
+            · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${modelName(job.model_name)}
           </p>
         </div>
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
