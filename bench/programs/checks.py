@@ -17,7 +17,7 @@ from typing import Any
 
 import transformers
 
-from trainer import run
+from trainer import run, work
 from trainer.export import make
 from trainer.export.verification import reference
 from trainer.training.generate import PromptAnswers
@@ -56,7 +56,7 @@ def note_prompts(self: PromptAnswers, *args: Any) -> dict[str, float]:
 count(PromptAnswers, "in_evaluation", "answers")
 answer = PromptAnswers.in_evaluation
 PromptAnswers.in_evaluation = note_prompts
-count(run, "compare_renderings", "rendering")
+count(work, "compare_renderings", "rendering")
 count(transformers.Trainer, "train", "training")
 count(transformers.Trainer, "evaluate", "evaluations")
 count(reference, "record", "verification")
