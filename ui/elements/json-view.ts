@@ -21,7 +21,7 @@ export function jsonView(value: unknown): Child {
     return html`<span class="json-value">${JSON.stringify(value)}</span>`;
   const isList = Array.isArray(value);
   const entries = Object.entries(value);
-  const [before, after] = isList ? '[]' : '{}';
+  const [before, after] = isList ? (['[', ']'] as const) : (['{', '}'] as const);
   if (entries.length === 0) return `${before}${after}`;
   const unit = isList ? (entries.length === 1 ? 'item' : 'items') : entries.length === 1 ? 'field' : 'fields';
   return html`<details class="json" open>
