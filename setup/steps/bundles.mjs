@@ -17,6 +17,8 @@ const PROGRAMS = {
   demo: 'src/demo/main.ts',
 };
 const PAGE = 'ui/main.ts';
+/** Packages that the page loads when it first needs them, each as a file of its own. */
+const LATER = ['markdown-it'];
 /** Files of the page that are served as they are. */
 const STATIC = /\.(html|svg|png|ico|webmanifest|txt|woff2)$/;
 
@@ -30,6 +32,19 @@ const withoutIndentation = {
       contents: readFileSync(path, 'utf8').replace(/\n[ \t]+/g, '\n'),
       loader: 'ts',
     }));
+  },
+};
+
+/**
+ * Leaves the packages of LATER out of the page's bundle. With esbuild's `splitting` they would share a file of helpers with the
+ * page, which would have to wait for it.
+ */
+const loadedLater = {
+  name: 'loaded-later',
+  setup({ onResolve }) {
+    onResolve({ filter: new RegExp(`^(${LATER.join('|')})$`) }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path: `./${path}.js`, external: true } : undefined,
+    );
   },
 };
 
@@ -63,16 +78,13 @@ export const bundles = {
     if (existsSync(inRoot(PAGE))) {
       await build(esbuild, {
         ...common,
-        entryPoints: [{ in: PAGE, out: 'main' }],
+        entryPoints: [{ in: PAGE, out: 'main' }, ...LATER.map((name) => ({ in: name, out: name }))],
         outdir: 'dist/ui',
         platform: 'browser',
         target: 'es2022',
         minify: true,
-        // What is imported when it is first needed is a file of its own.
-        splitting: true,
-        chunkNames: '[name]-[hash]',
         loader: { '.svg': 'text', '.woff2': 'file' },
-        plugins: [withoutIndentation],
+        plugins: [withoutIndentation, loadedLater],
       });
     }
     // Otherwise its process would keep running.
