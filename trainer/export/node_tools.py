@@ -64,8 +64,13 @@ def _feed(
             stdin.write(given)
 
     # In a thread: a program that does not read must not keep this one from stopping it.
-    threading.Thread(target=write, daemon=True).start()
-    status = follow(process, on_line, beat_or_stop)
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        status = follow(process, on_line, beat_or_stop)
+    finally:
+        # The program has ended, and so has writing to it; a process with threads cannot be forked.
+        writer.join()
     complaints.seek(0)
     return status, complaints.read().decode("utf-8", "replace")
 
