@@ -20,6 +20,7 @@ import { exchangeView } from './exchange-view.ts';
 import {
   type Parameters,
   parameterDefaults,
+  raisedLimit,
   samplingFields,
   systemMessage,
 } from './playground-parameters.ts';
@@ -49,8 +50,6 @@ export class ChatView extends LightElement {
   @state() private _edited: { readonly id: number; readonly text: string } | null = null;
   /** Whether the prompt is sent as soon as the models are known. */
   private _isSendWaiting = false;
-  /** What is answered again as soon as the parameters are raised. */
-  private _again: { readonly prompt: string; readonly place: number } | null = null;
   /** The place of the prompt that was recalled. */
   private _recalled = 0;
   /** The dataset that the suggestions are from. */
@@ -83,11 +82,6 @@ export class ChatView extends LightElement {
     const dataset = this.sides[0]?.facts?.dataset ?? '';
     if (changed.has('sides') && dataset !== this._dataset) void this._suggest(dataset);
     if (this._isSendWaiting && this._isKnown) this._sendPrompt();
-    if (changed.has('parameters') && this._again !== null) {
-      const { prompt, place } = this._again;
-      this._again = null;
-      this._answer(prompt, place);
-    }
   }
 
   private async _suggest(dataset: string): Promise<void> {
@@ -197,10 +191,12 @@ export class ChatView extends LightElement {
     return true;
   }
 
-  /** Asks for twice as many tokens, and has a prompt answered with them. */
+  /** Has a prompt answered with twice as many new tokens, which stay the limit; fires `raise` with it. */
   private _raise(prompt: string, place: number): void {
-    this.dispatchEvent(new CustomEvent('raise', { detail: 2 * this.parameters.maxTokens }));
-    this._again = { prompt, place };
+    const maxTokens = raisedLimit(this.parameters);
+    this.parameters = { ...this.parameters, maxTokens };
+    this.dispatchEvent(new CustomEvent('raise', { detail: maxTokens }));
+    this._answer(prompt, place);
   }
 
   private _stop(): void {

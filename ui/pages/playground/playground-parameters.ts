@@ -33,6 +33,9 @@ export const parameterDefaults: Parameters = {
 const mostStops = 16;
 const highest = 1_048_576;
 
+/** Twice as many new tokens, as far as there may be so many. */
+export const raisedLimit = ({ maxTokens }: Parameters): number => Math.min(highest, 2 * maxTokens);
+
 /** The parameters as fields of a request. */
 export function samplingFields({ maxTokens, temperature, topP, seed, stop }: Parameters) {
   const stops = stop
