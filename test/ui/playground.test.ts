@@ -2,10 +2,9 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Exchange } from '../../ui/state/playground/exchange.ts';
 import { type LoopbackHub, startLoopbackHub } from '../hub/loopback.ts';
 import {
   endAll,
@@ -74,36 +73,6 @@ function requestsOf(page: Page): Json[] {
 }
 
 const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) => role).join(' ');
-/** An answer with most of what Markdown has, and what must stay text. */
-const markdown = `
-# A **heading**
-
-- one
-- two: \`code\` is not
-
-Some **bold** text, a [link](https://example.com/), a [trap](javascript:alert(1)), <img src=x onerror=alert(1)>
-and ![a picture](https://example.com/pixel.png).
-
-\`\`\`python
-print("<b>")
-\`\`\`
-
-| a | b |
-|---|---|
-| 1 | 2 |
-`;
-
-/** A prompt and its answer, as the page keeps them. */
-const storedExchange = (text: string, index: number): Exchange => ({
-  id: index + 1,
-  prompt: `Question ${index + 1}`,
-  sides: [
-    {
-      ...{ name: 'llama', first: '', text, busy: false, error: null, stopped: false },
-      answer: { tokens: 3, generationMs: 1, firstTokenMs: 1 },
-    },
-  ],
-});
 
 /** Waits until so many answers are complete. */
 const answered = (page: Page, count: number) =>
@@ -346,16 +315,16 @@ test('a model is pushed to the hub once, however often the button is pressed', a
   await sees(page, 'with a chat template');
   const push = page.getByRole('button', { name: 'Push', exact: true });
   // A hub that was out of reach can be tried again.
-  const problem = { kind: 'upstream', message: 'The hub did not respond for 10 s.' };
-  const answer = { json: { name: null, organizations: [], problem } };
-  await page.route('**/api/hub/account', (route) => route.fulfill(answer), { times: 1 });
+  hub.faults.push({ match: /whoami/, times: 1, how: { redirect: 'http://elsewhere.test' } });
   await page.getByRole('button', { name: 'Push to the hub…' }).click();
-  await sees(page, 'The hub did not answer');
+  await sees(page, 'The hub could not be asked');
+  assert.ok(await push.isDisabled());
   await page.getByLabel('Repository').fill('stranger/tuned');
   await until(() => push.isEnabled(), 'it can be tried');
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Push to the hub…' }).click();
-  assert.ok(await push.isDisabled());
+  // The account is proposed as the owner once it is known, which would be in the middle of what is typed.
+  await sees(page, 'it belongs to alice');
   await page.getByLabel('Repository').fill('stranger/tuned');
   await push.click();
   await sees(page, 'Could not push the model');
@@ -472,49 +441,6 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
   );
   await page.getByRole('button', { name: 'Stop' }).click();
   assert.equal(await axeViolations(page), []);
-  assert.equal(faults, []);
-});
-
-test('an answer is laid out as Markdown or JSON, or as the model wrote it, and nothing of it is HTML', async () => {
-  const { page, context, faults } = await openPage(service.url, `/playground/${chatId}`);
-  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const texts = [
-    markdown,
-    '{"team": "billing", "labels": ["late", "paid"], "none": null}',
-    '{"team": ',
-    '1974-06-15.\n',
-  ];
-  await page.evaluate(
-    ([key, chat]) => localStorage.setItem(key as string, chat as string),
-    [`hone.chats.${chatId}`, JSON.stringify([{ id: 'stored', exchanges: texts.map(storedExchange) }])],
-  );
-  await page.evaluate((id) => sessionStorage.setItem(`hone.chat.${id}`, '"stored"'), chatId);
-  await page.reload();
-  const [first, second, third] = [0, 1, 2].map((index) => page.locator('.exchange').nth(index)) as Locator[];
-  await first?.getByRole('list').waitFor();
-  assert.equal(await first?.getByRole('listitem').allTextContents(), ['one', 'two: code is not']);
-  assert.is(await first?.locator('strong').last().textContent(), 'bold');
-  assert.is(await first?.locator('.answer img, .answer script, .answer h1').count(), 0);
-  assert.match((await first?.textContent()) ?? '', '<img src=x onerror=alert(1)>');
-  assert.equal(
-    await first?.getByRole('link').evaluateAll((links) => links.map((one) => one.getAttribute('href'))),
-    ['https://example.com/', 'https://example.com/pixel.png'],
-  );
-  assert.is(await first?.getByRole('columnheader').count(), 2);
-  await first?.getByRole('button', { name: 'Copy', exact: true }).click();
-  await until(async () => (await clipboard(page)) === 'print("<b>")\n', 'the code is in the clipboard');
-  await first?.getByRole('button', { name: 'Copy answer' }).click();
-  await until(async () => (await clipboard(page)) === markdown.trim(), 'the answer is in the clipboard');
-  // The fields of the object, and the list in one of them.
-  assert.is(await second?.locator('details.json').count(), 2);
-  await second?.getByText('2 items').click();
-  assert.not.ok(await second?.getByText('"late"').isVisible());
-  assert.is((await third?.locator('.answer-text').textContent())?.trim(), '{"team":', 'it is no JSON');
-  assert.is(await page.getByRole('button', { name: 'Raw' }).count(), 2, 'a plain line looks the same');
-  assert.equal(await appearanceFaults(page, 'playground-markdown'), []);
-  await first?.getByRole('button', { name: 'Raw' }).click();
-  assert.is((await first?.locator('p.answer-text').textContent())?.trim(), markdown.trim());
-  assert.is(await first?.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
   assert.equal(faults, []);
 });
 

@@ -133,7 +133,7 @@ export class PushDialog extends LightElement {
                     title:
                       this._account.problem.kind === 'forbidden'
                         ? 'Nothing can be pushed now'
-                        : 'The hub did not answer',
+                        : 'The hub could not be asked',
                     cause: this._account.problem.message,
                   })
             }

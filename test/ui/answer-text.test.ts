@@ -1,0 +1,99 @@
+/** Answers of a stored chat in a real browser: Markdown, JSON, and the text as it was written. */
+import type { Locator } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Exchange } from '../../ui/state/playground/exchange.ts';
+import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { storeModel } from '../stored-model.ts';
+import { appearanceFaults } from './appearance.ts';
+import { closeBrowser, openPage } from './browser.ts';
+
+let service: TestService;
+let modelId = '';
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  ({ modelId } = storeModel(dataDir));
+  service = await startService({ dataDir });
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+/** An answer with most of what Markdown has, and what must stay text. */
+const markdown = `
+# A **heading**
+
+- one
+- two: \`code\` is not
+
+Some **bold** text, a [link](https://example.com/), a [trap](javascript:alert(1)), <img src=x onerror=alert(1)>
+and ![a picture](https://example.com/pixel.png).
+
+\`\`\`python
+print("<b>")
+\`\`\`
+
+| a | b |
+|---|---|
+| 1 | 2 |
+`;
+
+/** A prompt and its answer, as the page keeps them. */
+const storedExchange = (text: string, index: number): Exchange => ({
+  id: index + 1,
+  prompt: `Question ${index + 1}`,
+  sides: [
+    {
+      ...{ name: 'llama', first: '', text, busy: false, error: null, stopped: false },
+      answer: { tokens: 3, generationMs: 1, firstTokenMs: 1 },
+    },
+  ],
+});
+
+test('an answer is laid out as Markdown or JSON, or as the model wrote it, and nothing of it is HTML', async () => {
+  const { page, context, faults } = await openPage(service.url, `/playground/${modelId}`);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  const texts = [
+    markdown,
+    '{"team": "billing", "labels": ["late", "paid"], "none": null}',
+    '{"team": ',
+    '1974-06-15.\n',
+  ];
+  await page.evaluate(
+    ([key, chat]) => localStorage.setItem(key as string, chat as string),
+    [`hone.chats.${modelId}`, JSON.stringify([{ id: 'stored', exchanges: texts.map(storedExchange) }])],
+  );
+  await page.evaluate((id) => sessionStorage.setItem(`hone.chat.${id}`, '"stored"'), modelId);
+  await page.reload();
+  const [first, second, third] = [0, 1, 2].map((index) => page.locator('.exchange').nth(index)) as Locator[];
+  await first?.getByRole('list').waitFor();
+  assert.equal(await first?.getByRole('listitem').allTextContents(), ['one', 'two: code is not']);
+  assert.is(await first?.locator('strong').last().textContent(), 'bold');
+  assert.is(await first?.locator('.answer img, .answer script, .answer h1').count(), 0);
+  assert.match((await first?.textContent()) ?? '', '<img src=x onerror=alert(1)>');
+  assert.equal(
+    await first?.getByRole('link').evaluateAll((links) => links.map((one) => one.getAttribute('href'))),
+    ['https://example.com/', 'https://example.com/pixel.png'],
+  );
+  assert.is(await first?.getByRole('columnheader').count(), 2);
+  await first?.getByRole('button', { name: 'Copy', exact: true }).click();
+  await until(async () => (await clipboard()) === 'print("<b>")\n', 'the code is in the clipboard');
+  await first?.getByRole('button', { name: 'Copy answer' }).click();
+  await until(async () => (await clipboard()) === markdown.trim(), 'the answer is in the clipboard');
+  // The fields of the object, and the list in one of them.
+  assert.is(await second?.locator('details.json').count(), 2);
+  await second?.getByText('2 items').click();
+  assert.not.ok(await second?.getByText('"late"').isVisible());
+  assert.is((await third?.locator('.answer-text').textContent())?.trim(), '{"team":', 'it is no JSON');
+  assert.is(await page.getByRole('button', { name: 'Raw' }).count(), 2, 'a plain line looks the same');
+  assert.equal(await appearanceFaults(page, 'playground-markdown'), []);
+  await first?.getByRole('button', { name: 'Raw' }).click();
+  assert.is((await first?.locator('p.answer-text').textContent())?.trim(), markdown.trim());
+  assert.is(await first?.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
+  assert.equal(faults, []);
+});
+
+test.run();
