@@ -38,6 +38,8 @@ const importEvent = v.variant('event', [
     shape: v.string(),
     target: text,
     mapping: v.nullable(v.object({ target: v.string(), columns: v.record(v.string(), v.string()) })),
+    /** Whether a field has its column for what its values look like. */
+    guessed: v.boolean(),
     columns: v.array(v.object({ name: v.string(), type: v.string() })),
     samples: v.array(v.object({ row: count, before: v.unknown(), after: v.unknown(), problem: text })),
     total_bytes: count,

@@ -197,10 +197,19 @@ test('every format of rows is told from the first row', async () => {
 
 test('a mapping can be chosen, and one onto nothing is refused by name', async () => {
   const record = await propose('odd.csv', csv().replace('question,reply', 'x,y'));
-  assert.equal([record.shape, record.mapping, record.target], ['columns', null, null]);
+  const guess = { target: 'input-output', columns: { input: 'x', output: 'y' } };
+  assert.equal([record.shape, record.mapping, record.guessed], ['columns', guess, true]);
   const start = await service.call('POST', `/api/imports/${record.id}/start`);
   assert.is(start.status, 400);
-  assert.match(start.body.detail, 'Choose the column');
+  assert.match(start.body.detail, `give the mapping to use, such as ${JSON.stringify(guess)}`);
+  const none = await propose(
+    'codes.csv',
+    `x,y\n${numbers.map((n) => `${n},2024-01-0${(n % 9) + 1}`).join('\n')}`,
+  );
+  assert.equal([none.mapping, none.target, none.guessed], [null, null, false]);
+  const unmapped = await service.call('POST', `/api/imports/${none.id}/start`);
+  assert.is(unmapped.status, 400);
+  assert.match(unmapped.body.detail, 'Choose the column');
   const mapping = (columns: Json) => ({ mapping: { target: 'input-output', columns } });
   const preview = (columns: Json) =>
     service.call('POST', `/api/imports/${record.id}/preview`, mapping(columns));

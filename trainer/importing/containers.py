@@ -16,6 +16,7 @@ import msgspec
 
 from trainer.importing.faults import BadRow, Fault
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
+from trainer.importing.values import root_of
 
 if TYPE_CHECKING:
     import _csv
@@ -61,7 +62,7 @@ class Table(NamedTuple):
 
     def texts(self, columns: list[str]) -> list[tuple[str, ...]] | None:
         """The values of these columns row by row; None if some are no text."""
-        if not self.is_text:
+        if not self.is_text or not set(columns) <= set(self.names):
             return None
         return list(zip(*(self.columns[self.names.index(column)] for column in columns), strict=True))
 
@@ -255,7 +256,7 @@ def _delimited(source: Source, fast: bool) -> Parts:
 
         try:
             for table in _fast_csv(source):
-                yield done + 2, table
+                yield done + 2 + source.skipped_lines, table
                 done += len(table.columns[0])
             return
         except ArrowInvalid:
@@ -271,7 +272,10 @@ def _fast_csv(source: Source) -> Iterator[Table]:
     reader = arrow_csv.open_csv(
         source.open(),
         read_options=arrow_csv.ReadOptions(
-            use_threads=False, block_size=CSV_BLOCK_BYTES, autogenerate_column_names=True
+            use_threads=False,
+            block_size=CSV_BLOCK_BYTES,
+            autogenerate_column_names=True,
+            skip_rows=source.skipped_lines,
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=source.delimiter, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
@@ -291,7 +295,7 @@ def _exact_csv(source: Source) -> Rows:
         reader = _csv_reader(source, file)
         next(reader)
         while True:
-            line = reader.line_num + 1
+            line = reader.line_num + 1 + source.skipped_lines
             try:
                 values = next(reader)
             except StopIteration:
@@ -328,7 +332,7 @@ def csv_header(source: Source) -> list[str]:
 
 def _csv_reader(source: Source, file: TextIO) -> _csv.Reader:
     csv.field_size_limit(MAXIMUM_ROW_BYTES)
-    lines = iter(partial(file.readline, MAXIMUM_ROW_BYTES), "")
+    lines = islice(iter(partial(file.readline, MAXIMUM_ROW_BYTES), ""), source.skipped_lines, None)
     return csv.reader(lines, delimiter=source.delimiter, strict=True)
 
 
@@ -360,7 +364,8 @@ def _parquet(source: Source, scratch: Path, wanted: list[str] | None) -> Parts:
         # Without a buffer size, whole columns of a row group would be read at once.
         with parquet.ParquetFile(path, buffer_size=2**18, pre_buffer=False) as file:
             metadata = file.metadata
-            names = [name for name in file.schema_arrow.names if wanted is None or name in wanted]
+            roots = {root_of(column, file.schema_arrow.names) for column in wanted or ()}
+            names = [name for name in file.schema_arrow.names if wanted is None or name in roots]
             total = sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
             rows = max(1, min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(1, total)))
             for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):

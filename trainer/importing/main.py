@@ -18,8 +18,10 @@ import msgspec
 
 from trainer.importing.containers import Batch, Table, read_parts, read_rows
 from trainer.importing.faults import BadRow, Fault
-from trainer.importing.shapes import Conversion, Row, conversion_of, propose
+from trainer.importing.proposal import propose
+from trainer.importing.shapes import Conversion, Row, conversion_of
 from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
+from trainer.importing.values import columns_of, value_at
 
 # Rows that are looked at to find their shape and columns, and those that are shown.
 HEAD_ROWS = 20
@@ -89,13 +91,13 @@ class _Import:
             number, bad = head[0]
             assert isinstance(bad, BadRow)
             raise Fault(self._place(source, number, bad.message), number)
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+        columns = columns_of(rows)
         mapping: Mapping[str, Any] | None = self.request.mapping
         conversion = conversion_of(mapping, columns, rows[0])
-        if conversion is None:
-            mapping = propose(columns, rows[0])
-            if mapping is not None:
-                conversion = conversion_of(mapping, columns, rows[0])
+        is_guess = False
+        if conversion is None and (proposed := propose(columns, rows)) is not None:
+            mapping, is_guess = proposed
+            conversion = conversion_of(mapping, columns, rows[0])
         self.tell(
             "proposal",
             container=source.container,
@@ -103,6 +105,7 @@ class _Import:
             shape=conversion.shape if conversion else "columns",
             target=conversion.target if conversion else None,
             mapping=mapping,
+            guessed=is_guess,
             columns=[{"name": name, "type": _kind_of(rows, name)} for name in columns],
             samples=[self._sample(source, number, row, conversion) for number, row in head[:SAMPLES]],
             total_bytes=self.total_bytes,
@@ -203,7 +206,7 @@ def _lines(part: Table | Batch, conversion: Conversion) -> tuple[bytes, int] | N
 
 def _kind_of(rows: list[dict[str, Any]], name: str) -> str:
     """The kind of a column's first value."""
-    value = next((row[name] for row in rows if row.get(name) is not None), None)
+    value = next((found for row in rows if (found := value_at(row, name)) is not None), None)
     kinds: Iterator[tuple[type | tuple[type, ...], str]] = iter(
         ((str, "text"), (bool, "boolean"), ((int, float), "number"), (list, "list"), (dict, "object"))
     )

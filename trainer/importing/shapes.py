@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from trainer.importing.conversation import messages_of, refuse_tools
 from trainer.importing.faults import BadRow
+from trainer.importing.values import text_of, value_at
 from trainer.protocol.contracts import ROW_SHAPES
 
 Row = dict[str, Any]
@@ -27,62 +28,6 @@ class Conversion:
     fields: dict[str, str] | None = None
     # Columns that change what a row becomes, where only some rows have them.
     optional: tuple[str, ...] = ()
-
-
-# Usual names of the columns of each field, best first. A shape is proposed if all of its fields are found.
-USUAL: dict[str, dict[str, tuple[str, ...]]] = {
-    "messages": {
-        "messages": ("messages", "conversation", "conversations", "dialog", "dialogue", "chat", "turns")
-    },
-    "preference": {
-        "prompt": ("prompt", "question", "instruction", "input", "query"),
-        "chosen": ("chosen", "preferred", "accepted", "chosen_response", "better", "win"),
-        "rejected": ("rejected", "non_preferred", "dispreferred", "rejected_response", "worse", "lose"),
-    },
-    "question-answer": {
-        "context": ("context", "passage", "paragraph"),
-        "question": ("question", "query"),
-        "answer": ("answer", "answer_text"),
-    },
-    "input-output": {
-        "input": (
-            *("input", "prompt", "instruction", "question", "query", "source", "article", "document"),
-            *("text", "sentence", "review", "message", "body", "dialogue", "src", "q", "user", "human"),
-        ),
-        "output": (
-            *("output", "completion", "response", "answer", "target", "summary", "highlights", "label"),
-            *("reply", "category", "intent", "translation", "tgt", "a", "assistant", "title"),
-        ),
-    },
-    "text": {"text": ("text", "content", "document", "body", "article", "raw_content")},
-}
-
-
-class Mapped(TypedDict):
-    """The shape that columns become, and the column of each of its fields."""
-
-    target: str
-    columns: dict[str, str]
-
-
-def propose(columns: Sequence[str], first: Row) -> Mapped | None:
-    """A mapping of columns to the fields of a row by their usual names, or None."""
-    by_name = {name.strip().lower().replace(" ", "_").replace("-", "_"): name for name in reversed(columns)}
-    for shape, fields in USUAL.items():
-        if shape not in ROW_SHAPES:
-            continue
-        found = {
-            field: next(by_name[name] for name in usual if name in by_name)
-            for field, usual in fields.items()
-            if any(name in by_name for name in usual)
-        }
-        if len(set(found.values())) < len(fields):
-            continue
-        # A conversation is a list; a column of that name with plain text is none.
-        is_list = isinstance(first.get(found[next(iter(found))]), list)
-        if is_list == (shape == "messages") or shape == "preference":
-            return {"target": shape, "columns": found}
-    return None
 
 
 def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], first: Row) -> Conversion | None:
@@ -142,44 +87,29 @@ def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
         names = dict(fields)
 
         def convert(row: Row) -> Row:
-            renamed = {field: row.get(column) for field, column in fields}
+            renamed = {field: value_at(row, column) for field, column in fields}
             if any(isinstance(value, list) for value in renamed.values()):
                 return _preference(renamed)
-            return {field: _text(row, column) for field, column in names.items()}
+            return {field: text_of(row, column) for field, column in names.items()}
 
         return Conversion(shape, target, convert, list(names.values()), flat=True, fields=names)
     return Conversion(
         shape,
         target,
-        lambda row: {field: _text(row, column) for field, column in fields},
+        lambda row: {field: text_of(row, column) for field, column in fields},
         [column for _, column in fields],
         flat=True,
         fields=dict(fields),
     )
 
 
-def _text(row: Row, column: str) -> str:
-    """A value as text: numbers and truth values as JSON writes them."""
-    value = row.get(column)
-    if type(value) is str:
-        return value
-    if value is None:
-        raise BadRow(f'column "{column}" has no value', column)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "no text"
-    raise BadRow(f'column "{column}" holds {kind}, which does not fit; map a column of text', column)
-
-
 def _optional(row: Row, column: str) -> str:
-    return "" if row.get(column) is None else _text(row, column)
+    return "" if row.get(column) is None else text_of(row, column)
 
 
 def _alpaca(row: Row) -> Row:
-    parts = [_text(row, "instruction"), _optional(row, "input")]
-    return {"input": "\n\n".join(part for part in parts if part), "output": _text(row, "output")}
+    parts = [text_of(row, "instruction"), _optional(row, "input")]
+    return {"input": "\n\n".join(part for part in parts if part), "output": text_of(row, "output")}
 
 
 def _alpaca_messages(row: Row) -> Row:
@@ -198,7 +128,7 @@ def _alpaca_messages(row: Row) -> Row:
 def _conversation(column: str) -> Callable[[Row], Row]:
     def convert(row: Row) -> Row:
         refuse_tools(row)
-        messages = messages_of(row.get(column), column)
+        messages = messages_of(value_at(row, column), column)
         system = row.get("system")
         if isinstance(system, str) and system and messages[0]["role"] != "system":
             messages.insert(0, {"role": "system", "content": system})

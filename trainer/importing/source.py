@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import io
+import re
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +22,12 @@ HEAD_BYTES = 2**16
 MAXIMUM_ROW_BYTES = 2**24
 # Unicode byte order marks. UTF-32 is not among them: its mark begins as that of UTF-16.
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+# Separators of values, the likelier first.
+DELIMITERS = ",\t;|"
+# What Excel writes, and hides, before the header.
+SEPARATOR_LINE = re.compile(r"sep=(\\t|.)", re.IGNORECASE)
+# Rows that are looked at to find the separator.
+LOOKED_ROWS = 20
 # Other formats, by their first bytes: what they are, and what to do.
 OTHERS = (
     (b"PK\x03\x04", "a ZIP archive (as .xlsx files are)", "Unpack it, or export the sheet as CSV."),
@@ -100,6 +108,8 @@ class Source:
             raise Fault("The file is empty. Choose a file with rows.")
         self.encoding = next((name for mark, name in MARKS if head.startswith(mark)), "utf-8")
         self.delimiter = ","
+        # Lines before the header: Excel's first one can name the separator.
+        self.skipped_lines = 0
         self.container = self._container(head)
 
     def open(self) -> Expanded:
@@ -136,8 +146,11 @@ class Source:
             return "json"
         if text.startswith("{"):
             return "jsonl"
-        header = text.split("\n", 1)[0]
-        self.delimiter = max("\t,;", key=header.count) if any(d in header for d in "\t,;") else ","
+        first = text.split("\n", 1)[0]
+        if named := SEPARATOR_LINE.fullmatch(first.strip(" \r")):
+            self.delimiter, self.skipped_lines = named.group(1).replace("\\t", "\t"), 1
+        else:
+            self.delimiter = _delimiter_of(text, first)
         return "tsv" if self.delimiter == "\t" else "csv"
 
     def bad_byte(self) -> Fault:
@@ -162,3 +175,23 @@ class Source:
                     line,
                 )
         return Fault(f"The file ends within a character of {name}. Copy or download it again.", line)
+
+
+def _delimiter_of(text: str, header: str) -> str:
+    """The separator with which most of the first rows have as many values as the header."""
+    lines = text.splitlines(keepends=True)
+    # The last line may be cut.
+    lines = lines[: max(1, len(lines) - 1)] if len(text) >= HEAD_BYTES // 4 else lines
+
+    def fit(delimiter: str) -> tuple[bool, float, int]:
+        widths: list[int] = []
+        try:
+            for values in csv.reader(lines, delimiter=delimiter, strict=True):
+                if values and len(widths) < LOOKED_ROWS:
+                    widths.append(len(values))
+        except csv.Error:
+            pass
+        width = widths[0] if widths else 1
+        return width > 1, sum(one == width for one in widths) / max(1, len(widths)), header.count(delimiter)
+
+    return max(DELIMITERS, key=fit)

@@ -15,8 +15,10 @@ import pytest
 from trainer.importing import containers
 from trainer.importing.conversation import messages_of
 from trainer.importing.faults import BadRow, Fault
-from trainer.importing.shapes import conversion_of, propose
+from trainer.importing.proposal import propose
+from trainer.importing.shapes import conversion_of
 from trainer.importing.source import Source
+from trainer.importing.values import columns_of
 
 
 def rows_of(path: Path, columns: list[str] | None = None) -> list[Any]:
@@ -185,15 +187,78 @@ def test_conversations_that_cannot_be_learned_are_refused(turns, words):
 
 def test_columns_are_proposed_by_their_usual_names():
     def columns(*names: str, **values: Any) -> Any:
-        found = propose([*names, *values], {**dict.fromkeys(names, "text"), **values})
-        return found and (found["target"], *found["columns"].values())
+        found = propose([*names, *values], [{**dict.fromkeys(names, "text"), **values}])
+        return found and (found.mapping["target"], *found.mapping["columns"].values())
 
     assert columns("id", "Question", "Response") == ("input-output", "Question", "Response")
     assert columns("context", "question", "answer") == ("question-answer", "context", "question", "answer")
     assert columns("text", "label") == ("input-output", "text", "label")
     assert columns("id", dialog=[U, A]) == ("messages", "dialog")
     assert columns("id", "text") == ("text", "text")
-    assert columns("x", "y") is None
+    assert columns("x", y=7) is None
+
+
+ASK = [f"My {thing} has not come, what can I do?" for thing in ("lamp", "desk", "chair", "kettle")] * 3
+REPLY = [f"We will look for the {thing} and write to you again." for thing in ("lamp", "desk", "bed")] * 4
+TEAM = ["shipping", "billing", "access"] * 4
+NUMBER = [f"T-{place}" for place in range(12)]
+DAY = [f"2024-03-{place + 1:02}" for place in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("table", "asked", "answer", "is_guess"),
+    [
+        ({"No.": NUMBER, "What did the customer ask?": ASK, "What did we answer?": REPLY}, 1, 2, False),
+        ({"Answer to the question": REPLY, "ticket_id": NUMBER, "customerQuestion": ASK}, 2, 0, False),
+        ({"Question category": TEAM, "Question": ASK, "date": DAY}, 1, 0, False),
+        ({"Anfrage des Kunden": ASK, "Unsere Antwort": REPLY}, 0, 1, False),
+        ({"Mensaje": ASK, "Respuesta": REPLY}, 0, 1, True),
+        ({"when": DAY, "customer": ASK, "team": TEAM}, 1, 2, True),
+        ({"a1": NUMBER, "b2": REPLY, "c3": ASK}, 2, 1, True),
+        ({"b2": REPLY, "c3": TEAM, "d4": DAY}, 0, 1, True),
+    ],
+)
+def test_columns_are_proposed_by_words_in_their_names_and_by_their_values(table, asked, answer, is_guess):
+    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+    names = list(table)
+    mapping = {"target": "input-output", "columns": {"input": names[asked], "output": names[answer]}}
+    assert propose(columns_of(rows), rows) == (mapping, is_guess)
+
+
+def test_the_first_answer_of_rows_as_those_of_squad_is_taken(tmp_path):
+    row = {"id": "0", "title": "T", "context": "A lamp.", "question": "What?"}
+    rows = [{**row, "answers": {"text": ["lamp", "A lamp"], "answer_start": [2, 0]}}] * 12
+    rows.append({**row, "answers": {"text": [], "answer_start": []}})
+    wanted = [{"context": "A lamp.", "question": "What?", "answer": "lamp"}] * 12
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    for path in (write(tmp_path, "\n".join(map(json.dumps, rows))), tmp_path / "rows.parquet"):
+        found, told = run_import(path)
+        assert found == wanted
+        assert [event["column"] for event in told if event["event"] == "problem"] == ["answers.text.0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\nquestion;answer\n{}",
+        "\ufeffSEP=|\r\nquestion|answer\r\n{}",
+        '"question, or issue";"answer, if any"\n{}',
+        "question|answer\n{}",
+    ],
+)
+def test_the_separator_of_a_table_is_found(tmp_path, text, monkeypatch):
+    monkeypatch.setattr(containers, "CSV_BLOCK_BYTES", 2**9)
+    separator = "|" if "|" in text else ";"
+    lines = [f'"My lamp, my desk, ({place})"{separator}"team: a, b"' for place in range(40)]
+    path = write(tmp_path, text.format("\n".join(lines)))
+    for columns in (None, list(rows_of(path)[0])):
+        found = list(containers.read_rows(Source(path, 2**40), tmp_path, columns))
+        first = 3 if text.lower().lstrip("\ufeff").startswith("sep") else 2
+        assert [line for line, _ in found] == list(range(first, first + 40))
+        assert [list(row.values()) for _, row in found][39] == ["My lamp, my desk, (39)", "team: a, b"]
 
 
 def test_it_starts_without_torch_and_transformers():

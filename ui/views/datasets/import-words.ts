@@ -46,14 +46,22 @@ export function detectedFile(container: string | null, compression: string | nul
 }
 
 /** What was detected, in one line. */
-export function detectedLine({ container, compression, shape, columns, source, mapping }: Import): string {
+export function detectedLine({
+  container,
+  compression,
+  shape,
+  columns,
+  source,
+  mapping,
+  guessed,
+}: Import): string {
   const file = detectedFile(container, compression, source.size_bytes);
   const count = columns.length === 1 ? '1 column' : `${columns.length} columns`;
   const detected = detectedName(shape);
   if (detected !== null) return `${file} Detected: ${detected} (${count}).`;
   return mapping === null
     ? `${file} ${count} of no known format: choose which to use.`
-    : `${file} ${count}: check which are used.`;
+    : `${file} ${count}: ${guessed ? 'the ones used are guessed from their values, check them.' : 'check which are used.'}`;
 }
 
 const stateWords: Readonly<Record<Import['state'], string>> = {

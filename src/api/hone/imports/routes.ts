@@ -141,6 +141,7 @@ function presentImport({ id, state, source, proposal, progress, ...record }: Imp
     shape: proposal?.shape ?? null,
     columns: proposal?.columns ?? [],
     mapping: proposal?.mapping ?? null,
+    guessed: proposal?.guessed ?? false,
     target: proposal?.target ?? null,
     targets: importTargets,
     samples: proposal?.samples ?? [],

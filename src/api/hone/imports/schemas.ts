@@ -69,9 +69,12 @@ export const importRecord = v.object({
   compression: text,
   /** The format of the rows; `columns` if it is none that is known. */
   shape: text,
+  /** Those within objects and lists of plain values are named by their path: `answers.text.0`. */
   columns: v.array(v.object({ name: v.string(), type: v.string() })),
   /** How columns are used; `null` if the shape alone determines it, or if a mapping has to be chosen. */
   mapping: v.nullable(proposed),
+  /** Whether a field has its column for what its values look like: a start then needs a mapping. */
+  guessed: v.boolean(),
   /** The row shape of the dataset; `null` if a mapping has to be chosen. */
   target: text,
   /** What columns can be mapped to. */

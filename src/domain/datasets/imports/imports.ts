@@ -72,6 +72,10 @@ export interface StartOptions {
 /** Whether it failed before it could be proposed. */
 const isUnreadable = ({ state, proposal }: ImportRecord) => state === 'failed' && proposal === null;
 
+/** How a proposed mapping is asked for. */
+const askFor = (mapping: ImportMapping | null) =>
+  `give the mapping to use, such as ${JSON.stringify(mapping).slice(0, 500)}`;
+
 const runningAtOnce = 4;
 const retryAfterSeconds = 10;
 /** Minimum interval between progress frames of a download. */
@@ -247,6 +251,9 @@ export function createImports(options: {
       if (startOptions.mapping !== null) checkMapping(startOptions.mapping, record.proposal?.columns ?? []);
       if (mapping === null && record.proposal?.target === null) {
         throw refusalOf('mapping', 'Choose the column that each field is taken from');
+      }
+      if (startOptions.mapping === null && record.proposal?.guessed) {
+        throw refusalOf('mapping', `The columns are guessed from their values; ${askFor(mapping)}`);
       }
       const running = entries.list().filter(({ record: { state } }) => state === 'running').length;
       if (running >= runningAtOnce) {
