@@ -50,3 +50,23 @@ export const stages: readonly Stage[] = [...new Set(phaseNames.map((name) => pha
 /** The phases of the given stages, in order. */
 export const phasesOf = (...wanted: readonly Stage[]): readonly Phase[] =>
   phaseNames.filter((name) => wanted.includes(phases[name].stage));
+
+/** What the list of runs can be ordered by. */
+export const runOrders = [
+  'name',
+  'data',
+  'tags',
+  'state',
+  'steps',
+  'loss',
+  'eval_loss',
+  'gain',
+  'duration',
+  'created',
+  'task',
+  'strategy',
+  'provider',
+  'notes',
+] as const;
+
+export type RunOrder = (typeof runOrders)[number];

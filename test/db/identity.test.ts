@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { runOrders } from '../../src/contract/jobs.ts';
 import { openDatabase } from '../../src/db/open.ts';
 import { openStore, type Store } from '../../src/db/store.ts';
 import { defaultName } from '../../src/domain/job-record/identity.ts';
@@ -149,6 +150,55 @@ test('runs are found by words, tags and values, in upper or lower case, by page'
     ],
     datasets: [{ value: 'support.jsonl', count: 12 }],
   });
+  store.close();
+});
+
+test('runs are ordered by what they came to, unknown ones last, with the trials of a sweep folded', () => {
+  const store = storeRuns();
+  const results: [id: number, base: number | null, tuned: number][] = [
+    [2, 2, 1],
+    [5, 4, 1],
+    [6, null, 0.5],
+    [9, 2, 3],
+  ];
+  for (const [id, base, eval_loss] of results) {
+    store.jobs.update(id, { resultMetrics: { eval_loss } });
+    // A resumed run measures its base again.
+    for (const loss of base === null ? [] : [100, base]) {
+      const payload = { kind: 'eval', step: 0, metrics: { eval_loss: loss } };
+      const seq = store.events.newestSeq() + 1;
+      store.events.append({ seq, jobId: id, type: 'metrics', time: '2026', payload });
+    }
+  }
+  const list = (filter: Partial<Parameters<Store['jobs']['list']>[0]>) =>
+    store.jobs.list({ states: [], limit: 4, offset: 0, ...filter });
+  const ids = (filter: Parameters<typeof list>[0]) => list(filter).jobs.map(({ id }) => id);
+  assert.equal(ids({ order: { by: 'gain', down: true } }), [5, 2, 9, 12]);
+  assert.equal(ids({ order: { by: 'gain', down: false } }), [9, 2, 5, 12]);
+  assert.equal(ids({ order: { by: 'eval_loss', down: false } }), [6, 5, 2, 9]);
+  assert.equal(ids({ order: { by: 'name', down: true }, limit: 2 }), [9, 8]);
+  assert.equal(
+    list({ order: { by: 'gain', down: true } }).jobs.map(({ gain }) => gain),
+    [0.75, 0.5, -0.5, null],
+  );
+  for (const by of runOrders) assert.is(list({ order: { by, down: false }, limit: -1 }).jobs.length, 12, by);
+
+  const sweep = { request: {}, space: {}, trials: 3, metric: 'eval_loss', direction: 'minimize' };
+  const sweepId = store.sweeps.insert({
+    ...{ ...sweep, state: 'completed', culling: false, seed: 1, createdAt: '2026' },
+  });
+  for (const [number, jobId] of [2, 5, 8].entries())
+    store.sweeps.putTrial({ sweepId, number: number + 1, jobId, parameters: {} });
+  const folded = list({ folded: true, limit: 5 });
+  assert.equal(
+    folded.jobs.map(({ id, sweepId: of }) => [id, of]),
+    [12, 11, 10, 9, 8].map((id) => [id, id === 8 ? sweepId : null]),
+  );
+  assert.equal([folded.total, [...folded.trials]], [10, [[8, 3]]]);
+  const best = { folded: true, order: { by: 'gain', down: true } } as const;
+  assert.equal([ids(best), ids({ ...best, search: 'completed' })[0]], [[5, 9, 12, 11], 2]);
+  assert.equal(ids({ sweepId, order: best.order }), [5, 2, 8]);
+  assert.equal(ids({ sweepId, states: ['failed'] }), [5]);
   store.close();
 });
 

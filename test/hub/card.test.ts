@@ -22,6 +22,7 @@ const facts = (changes: Partial<CardFacts> = {}, model: Partial<CardFacts['model
     path: '/models/x',
     config: { lora_r: 16, target_modules: ['q_proj', 'v_proj'], reward_model: 'plain', seed: null },
     metrics: { final_loss: 0.5, eval_loss: null },
+    gain: null,
     verification: {
       passed: false,
       agreement: 1,

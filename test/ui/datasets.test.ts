@@ -42,6 +42,22 @@ test('the pages of datasets in both themes: axe finds nothing, nothing scrolls s
   assert.equal(found, []);
 });
 
+test('datasets are ordered by a column, as the address tells', async () => {
+  await service.upload('brief.jsonl', JSON.stringify({ input: 'a', output: 'b' }));
+  const { page, context, faults } = await openPage(service.url, '/datasets');
+  const names = () => page.locator('tbody th a').allTextContents();
+  await until(async () => (await names()).join() === 'brief.jsonl,rows.jsonl', 'the newest is first');
+  await page.getByRole('button', { name: 'Rows', exact: true }).click();
+  await page.getByRole('button', { name: 'Rows', exact: true }).click();
+  await until(async () => (await names()).join() === 'rows.jsonl,brief.jsonl', 'the longest is first');
+  await page.waitForURL(/\?sort=-rows$/);
+  await page.reload();
+  await until(async () => (await names()).join() === 'rows.jsonl,brief.jsonl', 'the address holds the order');
+  await service.call('DELETE', '/api/datasets/brief.jsonl');
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('the notice of the database is shown on every page until it is dismissed', async () => {
   const { page, faults } = await openPage(service.url, '/datasets');
   const { database_notice: notice } = (await service.call('GET', '/api/info')).body;

@@ -83,6 +83,13 @@ test('two evaluations are compared by their figures, and by the rows that they a
   await offered.filter({ hasText: 'support.jsonl' }).waitFor({ state: 'attached' });
   assert.is(await offered.filter({ hasText: 'few.jsonl' }).count(), 0, 'three rows are not scored');
   assert.equal(await appearanceFaults(page, 'evaluations'), []);
+  const ids = () => page.locator('tbody th a').allTextContents();
+  await page.getByRole('button', { name: 'Loss' }).click();
+  await until(async () => (await ids())[0] === 'eval_2', 'the lowest loss is first');
+  assert.is((await ids()).at(-1), 'eval_3', 'one without figures is last');
+  await page.getByRole('button', { name: 'Figures' }).click();
+  await page.reload();
+  await until(async () => (await ids())[0] === 'eval_1', 'the address holds the order');
   await page.getByRole('checkbox', { name: 'Compare eval_1' }).check();
   assert.ok(await page.getByRole('checkbox', { name: 'Compare eval_3' }).isDisabled(), 'it failed');
   await page.getByRole('checkbox', { name: 'Compare eval_2' }).check();

@@ -13,6 +13,8 @@ const space: Space = {
 const steps = { total: 90, every: 10 } as const;
 /** What the trials came to: completed, culled at a ninth or a third of the steps, or failed. */
 const ends = [90, 90, 90, 10, 30, 10, 90, 10, 30, 10, 10, 30, 90, 0, 10, 90] as const;
+/** The base model's evaluation loss. */
+const baseLoss = 4;
 const sweepStart = Date.UTC(2026, 4, 4, 9);
 
 /** A number from 0 to 1 that depends on the others alone: a sweep looks the same in every run. */
@@ -80,8 +82,9 @@ function storeTrial(store: Store, index: number, end: number, at: string, lossOf
     resultMetrics: end === steps.total ? { eval_loss: lossOf(end) } : null,
     ...(end === 0 ? { errorCode: 'out_of_memory', errorMessage: 'The GPU ran out of memory.' } : {}),
   });
-  for (let step = steps.every; step <= end; step += steps.every) {
-    const payload = { kind: 'eval', step, epoch: step / steps.total, metrics: { eval_loss: lossOf(step) } };
+  for (let step = 0; step <= end; step += steps.every) {
+    const eval_loss = step === 0 ? baseLoss : lossOf(step);
+    const payload = { kind: 'eval', step, epoch: step / steps.total, metrics: { eval_loss } };
     store.events.append({
       ...{ seq: store.events.newestSeq() + 1, jobId, type: 'metrics', time: at, payload },
     });

@@ -40,6 +40,38 @@ const toTop = (page: Page) => page.evaluate(() => scrollTo(0, 0));
 const sweepOf = async (name: string): Promise<Json> =>
   (await service.call('GET', `/api/sweeps/${name}`)).body;
 
+test('the trials of a sweep are folded in the list of runs, below the first in its order', async () => {
+  const { best } = await sweepOf('sweep_1');
+  const { page, context, faults } = await openPage(service.url, '/training/runs');
+  await sees(page, '1 of 1');
+  const runs = () =>
+    page.locator('tbody th > a').evaluateAll((links) => links.map((one) => one.getAttribute('href')));
+  assert.equal(await runs(), ['/training/train_16'], 'the newest');
+  await page.getByRole('button', { name: 'Gain' }).click();
+  await page.locator('th[aria-sort="descending"]', { hasText: 'Gain' }).waitFor();
+  await until(async () => (await runs())[0] === `/training/${best.job_id}`, 'the best stands for the others');
+  await page.getByRole('cell', { name: /^\d+(\.\d+)?%$/ }).waitFor();
+  await page.getByRole('button', { name: '16 trials' }).click();
+  await until(async () => (await runs()).length === 16, 'all are listed');
+  const { jobs } = (await service.call('GET', '/api/jobs?sweep=sweep_1&sort=-gain')).body;
+  const byGain = jobs.map(({ job_id }: Json) => `/training/${job_id}`);
+  assert.equal(await runs(), byGain);
+  assert.equal(await appearanceFaults(page, 'runs-unfolded'), []);
+  await page.reload();
+  await until(async () => (await runs())[0] === byGain[0], 'the address holds the order');
+  await page.getByRole('button', { name: 'Eval loss' }).click();
+  await page.waitForURL(/sort=eval_loss$/);
+  await page.getByLabel('Filter by state').selectOption('stopped');
+  await page.getByRole('button', { name: '9 trials' }).click();
+  await until(async () => (await runs()).length === 9, 'those of the filter');
+  await page.getByRole('button', { name: '9 trials' }).click();
+  await until(async () => (await runs()).length === 1, 'they are folded again');
+  await page.getByRole('link', { name: 'sweep_1' }).click();
+  await page.waitForURL(/\/training\/sweeps\/sweep_1$/);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('a sweep’s page shows its trials best first, as a plot and a table that highlight the same one', async () => {
   const sweep = await sweepOf('sweep_1');
   const { page, faults } = await openPage(service.url, '/training/sweeps');

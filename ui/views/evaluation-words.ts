@@ -51,17 +51,15 @@ export function whyIncomparable(found: readonly EvaluationSummary[]): string | n
 export const evaluationName = ({ name, base_model: base }: Pick<EvaluationSummary, 'name' | 'base_model'>) =>
   nameText(name.replace(base, () => shortModelName(base)));
 
-/** The figures that say most, in one line. */
-export function mainFigures({ figures }: EvaluationSummary): string {
-  if (figures === null) return '–';
-  const main = (['win_rate', 'rougeL', 'f1', 'exact_match', 'loss'] as const).filter(
-    (name) => figures[name] != null,
-  );
-  return main
-    .slice(0, 3)
-    .map((name) => `${figureLabel(name)} ${figureText(name, figures[name])}`)
-    .join(' · ');
-}
+/** The names of the figures that say most, besides the loss. */
+const mainNames = ['win_rate', 'rougeL', 'f1', 'exact_match'] as const;
+
+/** The figures that say most, besides the loss, the first one first. */
+export const mainFigures = ({ figures }: EvaluationSummary) =>
+  mainNames.flatMap((name) => {
+    const value = figures?.[name];
+    return value == null ? [] : [{ value, text: `${figureLabel(name)} ${figureText(name, value)}` }];
+  });
 
 /** The state of an evaluation, with its progress while it runs. */
 export function evaluationState(evaluation: EvaluationSummary): TemplateResult {

@@ -1,5 +1,7 @@
 import type { Statement } from 'better-sqlite3';
+import type { RunOrder } from '../../contract/jobs.ts';
 import type { Db } from '../open.ts';
+import { gainOf } from './gain.ts';
 import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
 
 /** A stored training job, with JSON columns parsed. */
@@ -45,7 +47,14 @@ export interface JobRow {
   readonly displayName: string;
   readonly notes: string;
   readonly tags: readonly string[];
+  /** The sweep that it is a trial of. */
+  readonly sweepId: number | null;
+  /** How much lower its evaluation loss is than its base model's, as a share of it. */
+  readonly gain: number | null;
 }
+
+/** What is read with a job, but not stored in its row. */
+type Derived = 'sweepId' | 'gain';
 
 export type NewJob = Pick<
   JobRow,
@@ -54,7 +63,7 @@ export type NewJob = Pick<
   Partial<Pick<JobRow, 'displayName'>>;
 /** A job with a known number: one that is registered again. */
 export type KnownJob = NewJob & Pick<JobRow, 'id'>;
-export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt'>>;
+export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt' | Derived>>;
 
 const jsonColumns = new Set([
   'spec',
@@ -104,6 +113,30 @@ const columnNames: Record<keyof JobRow, string> = {
   displayName: 'display_name',
   notes: 'notes',
   tags: 'tags',
+  sweepId: 'sweep_id',
+  gain: 'gain',
+};
+
+const sweepOf = '(SELECT sweep_id FROM sweep_trials WHERE job_id = jobs.id)';
+const gain = gainOf('jobs', 'id', 'result_metrics');
+const selected = `SELECT jobs.*, ${sweepOf} AS sweep_id, ${gain} AS gain FROM jobs`;
+
+/** What a list can be ordered by, as SQL. */
+const orders: Readonly<Record<RunOrder, string>> = {
+  name: 'lower(display_name)',
+  data: "lower(model_name || ' ' || dataset_name)",
+  tags: "nullif(lower(tags), '[]')",
+  state: 'state',
+  steps: "json_extract(last_metric, '$.step')",
+  loss: "coalesce(json_extract(result_metrics, '$.final_loss'), json_extract(last_metric, '$.loss'))",
+  eval_loss: "json_extract(result_metrics, '$.eval_loss')",
+  gain,
+  duration: "earlier_seconds + 86400 * (julianday(coalesce(ended_at, 'now')) - julianday(started_at))",
+  created: 'created_at',
+  task: 'task',
+  strategy: 'strategy',
+  provider: 'provider',
+  notes: "nullif(lower(notes), '')",
 };
 
 function toRow(record: Record<string, unknown>): JobRow {
@@ -135,15 +168,49 @@ const searchable = {
     "'train_' || id || ' ' || display_name || ' ' || notes || ' ' || tags || ' ' || model_name || ' ' || dataset_name || ' ' || state",
 } as const;
 
-/** Filters for `list`: states (any if empty) and values; newest first. */
+/** Filters for `list`: states (any if empty) and values; newest first unless there is an order. */
 export interface JobFilter extends Partial<Record<keyof typeof searchable.columns, string | undefined>> {
   readonly states: readonly string[];
   /** Words that are all in the name, notes, tags, number, model, dataset or state; in upper or lower case. */
   readonly search?: string | undefined;
   /** Tags that it has, all of them. */
   readonly tags?: readonly string[] | undefined;
+  /** The sweep that they are trials of. */
+  readonly sweepId?: number | undefined;
+  /** What is unknown is last. */
+  readonly order?: { readonly by: RunOrder; readonly down: boolean } | undefined;
+  /** Whether the first trial of each sweep stands for the others. */
+  readonly folded?: boolean | undefined;
   readonly limit: number;
   readonly offset: number;
+}
+
+/** A page of jobs, and how many there are. */
+export interface JobList<J = JobRow> {
+  readonly jobs: J[];
+  readonly total: number;
+  /** Of `folded`: how many trials each job of a sweep stands for, itself included. */
+  readonly trials: ReadonlyMap<number, number>;
+}
+
+interface Found {
+  readonly id: number;
+  readonly sweep: number | null;
+}
+
+/** The jobs without the trials of sweeps that come after the first of each, and the number of trials by the first. */
+function fold(found: readonly Found[]): { ids: number[]; trials: Map<number, number> } {
+  const first = new Map<number, number>();
+  const trials = new Map<number, number>();
+  const ids = found.flatMap(({ id, sweep }) => {
+    if (sweep === null) return [id];
+    const standing = first.get(sweep) ?? id;
+    trials.set(standing, (trials.get(standing) ?? 0) + 1);
+    if (standing !== id) return [];
+    first.set(sweep, id);
+    return [id];
+  });
+  return { ids, trials };
 }
 
 /** The table of jobs. */
@@ -155,7 +222,7 @@ export interface JobStore {
   byModelId(modelId: string): JobRow | null;
   newest(): JobRow | null;
   inStates(states: readonly string[]): JobRow[];
-  list(filter: JobFilter): { jobs: JobRow[]; total: number };
+  list(filter: JobFilter): JobList;
   /** Jobs to be discarded. */
   toDiscard(): JobRow[];
   counts(): { readonly state: string; readonly count: number }[];
@@ -182,11 +249,11 @@ export function createJobStore(db: Db): JobStore {
     `INSERT INTO jobs (id, model_id, state, task, provider, strategy, model_name, dataset_name, spec, created_at, display_name)
      VALUES (@id, @modelId, @state, @task, @provider, @strategy, @modelName, @datasetName, 'null', @createdAt, @displayName)`,
   );
-  const get = db.prepare('SELECT * FROM jobs WHERE id = ?');
-  const byModelId = db.prepare('SELECT * FROM jobs WHERE model_id = ?');
-  const newest = db.prepare('SELECT * FROM jobs ORDER BY id DESC LIMIT 1');
+  const get = db.prepare(`${selected} WHERE id = ?`);
+  const byModelId = db.prepare(`${selected} WHERE model_id = ?`);
+  const newest = db.prepare(`${selected} ORDER BY id DESC LIMIT 1`);
   const counts = db.prepare('SELECT state, count(*) AS count FROM jobs GROUP BY state ORDER BY state');
-  const toDiscard = db.prepare('SELECT * FROM jobs WHERE discard_requested = 1 ORDER BY id');
+  const toDiscard = db.prepare(`${selected} WHERE discard_requested = 1 ORDER BY id`);
   const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
   const marks = (count: number) => Array(count).fill('?').join(', ');
   return {
@@ -217,31 +284,39 @@ export function createJobStore(db: Db): JobStore {
       return record ? toRow(record) : null;
     },
     inStates(states) {
-      const sql = `SELECT * FROM jobs WHERE state IN (${marks(states.length)}) ORDER BY id`;
+      const sql = `${selected} WHERE state IN (${marks(states.length)}) ORDER BY id`;
       return (prepared(sql).all(...states) as Record<string, unknown>[]).map(toRow);
     },
-    list({ states, limit, offset, ...wanted }) {
+    list({ states, limit, offset, order, folded = false, ...wanted }) {
       const { conditions, values } = conditionsOf(searchable, wanted);
       if (states.length > 0) {
         conditions.push(`state IN (${marks(states.length)})`);
         values.push(...states);
       }
-      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-      if (wanted.search !== undefined || (wanted.tags ?? []).length > 0) {
-        // The index has all that is searched, so that no specification is read for a run that is not shown.
-        const ids = prepared(`SELECT id FROM jobs INDEXED BY jobs_by_identity ${where}`)
-          .pluck()
-          .all(...values) as number[];
-        ids.sort((a, b) => b - a);
-        const shown = ids.slice(offset, limit < 0 ? undefined : offset + limit);
-        return { jobs: shown.map((id) => toRow(get.get(id) as Record<string, unknown>)), total: ids.length };
+      if (wanted.sweepId !== undefined) {
+        conditions.push('id IN (SELECT job_id FROM sweep_trials WHERE sweep_id = ?)');
+        values.push(wanted.sweepId);
       }
-      const page = prepared(`SELECT * FROM jobs ${where} ORDER BY id DESC LIMIT ? OFFSET ?`);
-      const records = page.all(...values, limit, offset) as Record<string, unknown>[];
-      const { total } = prepared(`SELECT count(*) AS total FROM jobs ${where}`).get(...values) as {
-        total: number;
-      };
-      return { jobs: records.map(toRow), total };
+      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+      const by = order && `${orders[order.by]} ${order.down ? 'DESC' : 'ASC'} NULLS LAST, `;
+      const isSearched = wanted.search !== undefined || (wanted.tags ?? []).length > 0;
+      if (!isSearched && by === undefined && !folded) {
+        const page = prepared(`${selected} ${where} ORDER BY id DESC LIMIT ? OFFSET ?`);
+        const records = page.all(...values, limit, offset) as Record<string, unknown>[];
+        const total = prepared(`SELECT count(*) FROM jobs ${where}`)
+          .pluck()
+          .get(...values) as number;
+        return { jobs: records.map(toRow), total, trials: new Map() };
+      }
+      // The index has all that is searched, so that no specification is read for a run that is not shown.
+      const from = isSearched ? 'jobs INDEXED BY jobs_by_identity' : 'jobs';
+      const found = prepared(
+        `SELECT id, ${folded ? sweepOf : 'NULL'} AS sweep FROM ${from} ${where} ORDER BY ${by ?? ''}id DESC`,
+      ).all(...values) as Found[];
+      const { ids, trials } = fold(found);
+      const shown = ids.slice(offset, limit < 0 ? undefined : offset + limit);
+      const jobs = shown.map((id) => toRow(get.get(id) as Record<string, unknown>));
+      return { jobs, total: ids.length, trials };
     },
     toDiscard: () => (toDiscard.all() as Record<string, unknown>[]).map(toRow),
     counts: () => counts.all() as { state: string; count: number }[],

@@ -1,6 +1,7 @@
 import { derivedExport } from '../../contract/derived-export.ts';
 import type { ExportOutcome } from '../../contract/journal.ts';
 import type { Db } from '../open.ts';
+import { gainOf } from './gain.ts';
 import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
 
 /** One file of a model, with its path relative to the model's folder. */
@@ -36,12 +37,15 @@ export interface ModelRow {
   readonly displayName: string;
   readonly notes: string;
   readonly tags: readonly string[];
+  /** How much lower its evaluation loss is than its base model's, as a share of it; `null` after its run was deleted. */
+  readonly gain: number | null;
 }
 
+/** A model without what its number and its run add. */
+export type WrittenModel = Omit<ModelRow, 'id' | 'gain'>;
 type Names = Pick<ModelRow, 'displayName' | 'notes' | 'tags'>;
 /** A model that is stored: its name is that of requests if it has no other, and its GGUF files are those it has. */
-export type NewModel = Omit<ModelRow, 'id' | 'export' | keyof Names> &
-  Partial<Pick<ModelRow, 'export'> & Names>;
+export type NewModel = Omit<WrittenModel, 'export' | keyof Names> & Partial<Pick<ModelRow, 'export'> & Names>;
 /** What an export changes. */
 export type ModelFiles = Pick<ModelRow, 'artifacts' | 'sizeBytes' | 'verification' | 'export'>;
 
@@ -56,10 +60,7 @@ export interface ModelFilter {
   readonly tags?: readonly string[] | undefined;
 }
 /** What a list shows of a model. */
-export type ListedModel = Omit<
-  ModelRow,
-  'config' | 'metrics' | 'verification' | 'export' | 'artifacts' | 'provider'
->;
+export type ListedModel = Omit<ModelRow, 'config' | 'verification' | 'export' | 'artifacts' | 'provider'>;
 
 export interface ModelStore {
   insert(model: NewModel): number;
@@ -95,6 +96,8 @@ const toListed = (record: Record<string, unknown>): ListedModel => ({
   createdAt: record.created_at as string,
   sizeBytes: record.size_bytes as number,
   path: record.path as string,
+  metrics: JSON.parse(record.metrics as string),
+  gain: record.gain as number | null,
   ...toNames(record),
 });
 
@@ -107,7 +110,6 @@ function toRow(record: Record<string, unknown>): ModelRow {
     ...toListed(record),
     provider: record.provider as string,
     config: json('config'),
-    metrics: json('metrics'),
     verification: json('verification'),
     export: json('export') ?? derivedExport(json('artifacts')),
     artifacts: json('artifacts'),
@@ -116,7 +118,8 @@ function toRow(record: Record<string, unknown>): ModelRow {
 
 /** What a list reads of a model. */
 const listed =
-  'id, model_id, job_id, name, base_model, task, strategy, dataset_name, created_at, size_bytes, path, display_name, notes, tags';
+  'id, model_id, job_id, name, base_model, task, strategy, dataset_name, created_at, size_bytes, path, metrics, display_name, notes, tags';
+const gain = `${gainOf('models', 'job_id', 'metrics')} AS gain`;
 const searchable = {
   columns: {
     task: 'task',
@@ -137,14 +140,14 @@ export function createModelStore(db: Db): ModelStore {
        @sizeBytes, @path, @config, @metrics, @verification, @export, @artifacts, @displayName, @notes, @tags)`,
   );
   const one = (where: string) => {
-    const statement = db.prepare(`SELECT * FROM models WHERE ${where} ORDER BY id DESC LIMIT 1`);
+    const statement = db.prepare(`SELECT *, ${gain} FROM models WHERE ${where} ORDER BY id DESC LIMIT 1`);
     return (value: unknown) => {
       const record = statement.get(value) as Record<string, unknown> | undefined;
       return record ? toRow(record) : null;
     };
   };
-  const all = db.prepare('SELECT * FROM models ORDER BY id DESC');
-  const ofTask = db.prepare('SELECT * FROM models WHERE task = ? ORDER BY id DESC');
+  const all = db.prepare(`SELECT *, ${gain} FROM models ORDER BY id DESC`);
+  const ofTask = db.prepare(`SELECT *, ${gain} FROM models WHERE task = ? ORDER BY id DESC`);
   const setFiles = db.prepare(
     'UPDATE models SET artifacts = ?, size_bytes = ?, verification = ?, export = ? WHERE id = ?',
   );
@@ -174,7 +177,7 @@ export function createModelStore(db: Db): ModelStore {
     find(filter) {
       const { conditions, values } = conditionsOf(searchable, filter);
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-      const found = db.prepare(`SELECT ${listed} FROM models ${where} ORDER BY id DESC`);
+      const found = db.prepare(`SELECT ${listed}, ${gain} FROM models ${where} ORDER BY id DESC`);
       return (found.all(...values) as Record<string, unknown>[]).map(toListed);
     },
     facets: () => readFacets(db, 'models', 'base_model'),

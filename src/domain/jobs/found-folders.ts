@@ -6,7 +6,7 @@ import * as v from 'valibot';
 import type { JobState } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import type { JobChange } from '../../db/tables/jobs.ts';
-import type { ModelRow } from '../../db/tables/models.ts';
+import type { WrittenModel } from '../../db/tables/models.ts';
 import { readJournal } from '../../trainer/journal.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { defaultName } from '../job-record/identity.ts';
@@ -125,9 +125,7 @@ function isOutdated(store: Store, { id, folder }: FoundJob): boolean {
   return row === null || row.journalOffset < size || row.state === 'queued';
 }
 
-type FoundModel = Omit<ModelRow, 'id'>;
-
-function registerJob({ store, frames }: Places, found: FoundJob, models: readonly FoundModel[]): void {
+function registerJob({ store, frames }: Places, found: FoundJob, models: readonly WrittenModel[]): void {
   const { id, folder } = found;
   const before = store.jobs.get(id);
   const model = models.find(({ jobId }) => jobId === id);
@@ -153,7 +151,7 @@ function registerJob({ store, frames }: Places, found: FoundJob, models: readonl
 }
 
 /** What the model of a job says of it: it may have been exported again, and was if its run ended during the export. */
-const endOf = (model: FoundModel): JobChange => ({
+const endOf = (model: WrittenModel): JobChange => ({
   state: 'completed' satisfies JobState,
   endedAt: model.createdAt,
   resultMetrics: model.metrics,
@@ -167,7 +165,7 @@ const endOf = (model: FoundModel): JobChange => ({
  * @returns what is to be stored. The last end of a run is left for the follower, which also adopts a model, unless the
  * model was adopted before.
  */
-function replay(job: Job, folder: string, emit: Emit, model: FoundModel | null): JobChange {
+function replay(job: Job, folder: string, emit: Emit, model: WrittenModel | null): JobChange {
   const path = join(folder, 'journal.jsonl');
   if (!existsSync(path) && !existsSync(join(folder, 'log.txt'))) return neverStarted;
   let current: Job = job;

@@ -1,6 +1,6 @@
 import { activeStates, type JobState, unfinishedStates } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
-import type { JobChange, JobFilter } from '../../db/tables/jobs.ts';
+import type { JobChange, JobFilter, JobList } from '../../db/tables/jobs.ts';
 import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
@@ -13,7 +13,7 @@ import { reachedFigures } from './reached-figures.ts';
 export interface JobReader {
   /** @throws AppError `not_found`. */
   get(id: number): Job;
-  list(filter: JobFilter): { jobs: Job[]; total: number };
+  list(filter: JobFilter): JobList<Job>;
   /** The values that jobs can be filtered by. */
   facets(): Facets;
   /** The number of jobs in each state. */
@@ -65,10 +65,7 @@ export function createJobRecords(store: Store, frames: FrameLog): JobRecords {
   const unfinished = store.jobs.cached(() => underway()[0] ?? null);
   return {
     get,
-    list(filter) {
-      const { jobs, total } = store.jobs.list(filter);
-      return { jobs: jobs as Job[], total };
-    },
+    list: (filter) => store.jobs.list(filter) as JobList<Job>,
     facets: () => store.jobs.facets(),
     counts: () => store.jobs.counts(),
     current: store.jobs.cached(() => {

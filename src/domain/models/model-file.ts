@@ -4,7 +4,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as v from 'valibot';
 import { derivedExport } from '../../contract/derived-export.ts';
-import type { ListedModel, ModelRow } from '../../db/tables/models.ts';
+import type { ListedModel, ModelRow, WrittenModel } from '../../db/tables/models.ts';
 import { exportOutcome } from '../../trainer/protocol.ts';
 
 /** What the database says of a model, kept in its folder in case the database is lost (docs/job-folder.md). */
@@ -46,7 +46,7 @@ const modelFile = v.object({
 });
 
 /** Writes a model's description to its folder; without disk space or the folder, it does nothing. */
-export async function writeModelFile(model: Omit<ModelRow, 'id'>): Promise<void> {
+export async function writeModelFile(model: WrittenModel): Promise<void> {
   const content: v.InferOutput<typeof modelFile> = {
     model_id: model.modelId,
     job_id: model.jobId,
@@ -101,7 +101,7 @@ export async function describeModels(
  * Reads the description of the model in a folder.
  * @throws Error if it has none, or not that of this folder.
  */
-export async function readModelFile(folder: string): Promise<Omit<ModelRow, 'id'>> {
+export async function readModelFile(folder: string): Promise<WrittenModel> {
   const path = join(folder, modelFileName);
   if ((await stat(path)).size > maximumBytes) throw new Error(`${modelFileName} is too large`);
   const found = v.parse(modelFile, JSON.parse(await readFile(path, 'utf8')));

@@ -3,7 +3,13 @@ import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { derivedExport } from '../../contract/derived-export.ts';
 import type { Store } from '../../db/store.ts';
-import type { ListedModel, ModelArtifact, ModelFilter, ModelRow } from '../../db/tables/models.ts';
+import type {
+  ListedModel,
+  ModelArtifact,
+  ModelFilter,
+  ModelRow,
+  WrittenModel,
+} from '../../db/tables/models.ts';
 import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
@@ -29,9 +35,9 @@ export interface Models {
   /** By name or either ID, as in `/v1`. @throws AppError `not_found`. */
   findByName(reference: string): Model;
   /** Moves the artifacts of a completed job to the model's folder; safe to repeat after a crash. */
-  adopt(job: Job, jobDir: string): Promise<Omit<Model, 'id'>>;
+  adopt(job: Job, jobDir: string): Promise<WrittenModel>;
   /** Stores an adopted model; called within the transaction that completes its job. */
-  insert(model: Omit<Model, 'id'>): Model;
+  insert(model: WrittenModel): Model;
   /** Writes the descriptions that the folders of models lack, such as those of earlier versions. */
   describe(): Promise<void>;
   /** Deletes a model with its files, which must no longer be in use. */
@@ -137,7 +143,7 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
     insert(model) {
       const isFree = store.models.byName(model.name) === null;
       const named = isFree ? model : { ...model, name: nameFor(model.baseModel, model.datasetName) };
-      return { ...named, id: store.models.insert(named) };
+      return store.models.byId(store.models.insert(named)) as Model;
     },
 
     describe: () => describeModels(store.models.find({}), store.models.byModelId),

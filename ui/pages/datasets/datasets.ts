@@ -8,6 +8,8 @@ import { datasets, router } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
 import { Reread } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
+import { Watch } from '../../state/store.ts';
+import { ListOrder } from '../../views/lists/list-order.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/datasets/dataset-upload.ts';
 import '../../views/datasets/delete-dataset.ts';
@@ -15,14 +17,26 @@ import './hub-form.ts';
 import './open-imports.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
-/** All datasets, and the ways to add one. */
+/** What the list of datasets can be ordered by. */
+const orders = {
+  name: ({ filename }: Dataset) => filename.toLowerCase(),
+  rows: ({ num_examples }: Dataset) => num_examples,
+  fields: ({ shape }: Dataset) => (shape === null ? null : shapeFields(shape)),
+  size: ({ size_mb }: Dataset) => size_mb,
+  uploaded: ({ uploaded_at }: Dataset) => uploaded_at,
+} as const;
+
+/** All datasets, in the order that the URL holds, and the ways to add one. */
 @customElement('hone-datasets')
 export class DatasetList extends LightElement {
   @state() private _deleting: string | null = null;
 
+  private readonly _order = new ListOrder(Object.keys(orders), { key: 'uploaded', down: true });
+
   constructor() {
     super();
     new Reread(this, datasets);
+    new Watch(this, router);
   }
 
   protected override render(): TemplateResult {
@@ -61,22 +75,21 @@ export class DatasetList extends LightElement {
     if (value === null) {
       return error === null ? skeleton(6) : serviceErrorPanel('Could not load the datasets', error);
     }
+    const order = this._order;
     if (value.length === 0) return empty('No datasets yet', 'Choose a file above, or drop it there.');
     return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of datasets">
       <table class="rows">
         <thead>
           <tr>
-            <th scope="col">Name</th>
-            <th scope="col" class="right">Rows</th>
-            <th scope="col" class="spare-narrow">Fields</th>
-            <th scope="col" class="right spare">Size</th>
-            <th scope="col" class="right spare">Uploaded</th>
+            ${order.heading('name', 'Name')} ${order.heading('rows', 'Rows', 'right')}
+            ${order.heading('fields', 'Fields', 'spare-narrow')} ${order.heading('size', 'Size', 'right spare')}
+            ${order.heading('uploaded', 'Uploaded', 'right spare')}
             <th scope="col"><span class="off-screen">Delete</span></th>
           </tr>
         </thead>
         <tbody>
           ${keyedRow(
-            value,
+            order.sort(value, (dataset, key) => orders[key as keyof typeof orders](dataset)),
             ({ filename }) => filename,
             (dataset) => this._row(dataset),
           )}

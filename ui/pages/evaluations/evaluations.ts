@@ -3,15 +3,17 @@ import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { EvaluationSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
-import { formatCount, formatMoment } from '../../elements/format.ts';
+import { formatCount, formatMoment, formatNumber } from '../../elements/format.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
-import { evaluations, latest, toasts } from '../../state/app.ts';
+import { evaluations, latest, router, toasts } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { evaluationsPath } from '../../state/router.ts';
 import { paced } from '../../state/runs/pace.ts';
+import { Watch } from '../../state/store.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
+import { ListOrder } from '../../views/lists/list-order.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import './evaluation-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -20,19 +22,31 @@ import { LightElement } from '../../elements/light-element.ts';
 const comparedLimit = 6;
 const refreshMs = 500;
 
-/** All evaluations, newest first, and the form for a new one. */
+/** What the list of evaluations can be ordered by. */
+const orders = {
+  evaluation: ({ evaluation_id }: EvaluationSummary) => Number(evaluation_id.split('_')[1]),
+  name: ({ name, dataset }: EvaluationSummary) => `${name} ${dataset}`.toLowerCase(),
+  state: ({ state }: EvaluationSummary) => state,
+  loss: ({ figures }: EvaluationSummary) => figures?.loss ?? null,
+  figures: (evaluation: EvaluationSummary) => mainFigures(evaluation)[0]?.value ?? null,
+  created: ({ created_at }: EvaluationSummary) => created_at,
+} as const;
+
+/** All evaluations, in the order that the URL holds, and the form for a new one. */
 @customElement('hone-evaluations')
 export class Evaluations extends LightElement {
   private readonly _removal = new Action(this);
   /** The finished evaluation whose deletion is being asked for. */
   @state() private _deleting: string | null = null;
   private readonly _chosen = new ChosenEntries<EvaluationSummary>(this, ({ evaluation_id }) => evaluation_id);
+  private readonly _order = new ListOrder(Object.keys(orders), { key: 'evaluation', down: true });
   private readonly _pace = paced(() => void evaluations.refresh(), refreshMs);
   private _unfollow: (() => void) | null = null;
 
   constructor() {
     super();
     new Reread(this, evaluations);
+    new Watch(this, router);
   }
 
   override connectedCallback(): void {
@@ -83,22 +97,25 @@ export class Evaluations extends LightElement {
     if (value === null) {
       return error === null ? skeleton(6) : serviceErrorPanel('Could not load the evaluations', error);
     }
+    const order = this._order;
     if (value.length === 0) return empty('No evaluations yet', 'Choose a dataset and a model above.');
     return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of evaluations">
       <table class="rows">
         <thead>
           <tr>
             <th scope="col"><span class="off-screen">Compare</span></th>
-            <th scope="col">Evaluation</th>
-            <th scope="col">Model and dataset</th>
-            <th scope="col">State</th>
-            <th scope="col" class="spare-narrow">Figures</th>
-            <th scope="col" class="right spare">Created</th>
+            ${order.heading('evaluation', 'Evaluation')} ${order.heading('name', 'Model and dataset')}
+            ${order.heading('state', 'State')} ${order.heading('loss', 'Loss', 'right spare-narrow')}
+            ${order.heading('figures', 'Figures', 'spare-narrow')} ${order.heading('created', 'Created', 'right spare')}
             <th scope="col"><span class="off-screen">Delete</span></th>
           </tr>
         </thead>
         <tbody>
-          ${keyedRow(value, this._chosen.idOf, (evaluation) => this._row(evaluation, chosen))}
+          ${keyedRow(
+            order.sort(value, (evaluation, key) => orders[key as keyof typeof orders](evaluation)),
+            this._chosen.idOf,
+            (evaluation) => this._row(evaluation, chosen),
+          )}
         </tbody>
       </table>
     </div>`;
@@ -106,6 +123,8 @@ export class Evaluations extends LightElement {
 
   private _row(evaluation: EvaluationSummary, chosen: readonly string[]): TemplateResult {
     const { evaluation_id: id, state: now, error, figures } = evaluation;
+    const loss = formatNumber(figures?.loss, 3);
+    const main = mainFigures(evaluation).map(({ text }) => text);
     const isOver = now === 'completed' || now === 'failed';
     const isFull = chosen.length >= comparedLimit && !chosen.includes(id);
     return html`<tr>
@@ -124,9 +143,11 @@ export class Evaluations extends LightElement {
       </td>
       <td class="two-lines">
         ${evaluationState(evaluation)}
-        ${figures === null ? nothing : html`<small class="only-narrow">${mainFigures(evaluation)}</small>`} ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}
+        ${figures === null ? nothing : html`<small class="only-narrow">${[...main, `Loss ${loss}`].join(' · ')}</small>`}
+        ${error === null ? nothing : html`<small class="wrap"><bdi>${error}</bdi></small>`}
       </td>
-      <td class="spare-narrow">${mainFigures(evaluation)}</td>
+      <td class="right spare-narrow">${loss}</td>
+      <td class="spare-narrow">${main.slice(0, 3).join(' · ') || '–'}</td>
       <td class="right spare">${formatMoment(evaluation.created_at)}</td>
       <td>
         <button

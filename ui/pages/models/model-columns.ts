@@ -1,15 +1,16 @@
 import { html } from 'lit';
 import type { Model } from '../../api/types.ts';
-import { formatBytes, formatMoment } from '../../elements/format.ts';
+import { formatBytes, formatMoment, formatNumber, formatPercent } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
+import { gainColumn } from '../../views/lists/gain-column.ts';
 import type { ListColumn } from '../../views/lists/list-tools.ts';
 
 /** A column of the list of models. */
 export interface ModelColumn extends ListColumn<Model> {
-  /** What the list is ordered by. */
-  readonly by: (model: Model) => string | number;
+  /** What the list is ordered by; `null` is unknown, and last. */
+  readonly by: (model: Model) => string | number | null;
 }
 
 const text = { right: false, usual: true, spare: '' } as const;
@@ -31,7 +32,7 @@ export const modelColumns: readonly ModelColumn[] = [
     name: 'Tags',
     spare: 'spare',
     of: ({ tags }) => tagList(tags),
-    by: ({ tags }) => tags.join(',').toLowerCase(),
+    by: ({ tags }) => tags.join(',').toLowerCase() || null,
   },
   {
     ...text,
@@ -48,6 +49,20 @@ export const modelColumns: readonly ModelColumn[] = [
     spare: 'spare',
     of: ({ strategy }) => strategyName(strategy),
     by: ({ strategy }) => strategy,
+  },
+  {
+    ...number,
+    key: 'eval_loss',
+    name: 'Eval loss',
+    spare: 'spare',
+    of: ({ eval_loss }) => formatNumber(eval_loss),
+    by: ({ eval_loss }) => eval_loss,
+  },
+  {
+    ...number,
+    ...gainColumn,
+    of: ({ gain }) => formatPercent(gain),
+    by: ({ gain }) => gain,
   },
   {
     ...number,
@@ -86,6 +101,6 @@ export const modelColumns: readonly ModelColumn[] = [
     key: 'notes',
     name: 'Notes',
     of: ({ notes }) => html`<span class="cut" dir="auto">${notes}</span>`,
-    by: ({ notes }) => notes.toLowerCase(),
+    by: ({ notes }) => notes.toLowerCase() || null,
   },
 ];

@@ -7,7 +7,8 @@ import { choices, models, router } from '../../state/app.ts';
 import { Remote } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
-import { type ListOrder, listTable } from '../../views/lists/list-table.ts';
+import { ListOrder } from '../../views/lists/list-order.ts';
+import { listTable } from '../../views/lists/list-table.ts';
 import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
 import { MoreRows } from '../../views/lists/more-rows.ts';
 import { compareButton } from '../../views/runs/compare-button.ts';
@@ -16,17 +17,16 @@ import '../../views/lists/bulk-bar.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
 const pageRows = 50;
-const usualOrder: ListOrder = { key: 'created', down: true };
 
 /** What a model is found by. */
 const wordsOf = ({ name, display_name, notes, tags, base_model, dataset, task, strategy }: Model) =>
   `${display_name} ${name} ${tags.join(' ')} ${base_model} ${dataset} ${task} ${strategy} ${notes}`.toLowerCase();
 
 /** What a model is ordered by, by the key of a column or by its name. */
-const orderOf = (key: string) =>
+const orderedBy = (model: Model, key: string) =>
   key === 'name'
-    ? (model: Model) => model.display_name.toLowerCase()
-    : modelColumns.find((column) => column.key === key)?.by;
+    ? model.display_name.toLowerCase()
+    : (modelColumns.find((column) => column.key === key)?.by(model) ?? null);
 
 /** All models, with search, filters and order, which the URL holds; several can be chosen. */
 @customElement('hone-models')
@@ -35,6 +35,13 @@ export class ModelList extends LightElement {
   private readonly _chosen = new ChosenEntries<Model>(this, ({ model_id }) => model_id);
   private readonly _facets = new Remote<Facets>(service.modelFacets);
   private readonly _columns = new ChosenColumns('model-columns', modelColumns);
+  private readonly _order = new ListOrder(
+    ['name', ...modelColumns.map(({ key }) => key)],
+    { key: 'created', down: true },
+    () => {
+      this._limit = pageRows;
+    },
+  );
   private readonly _more = new MoreRows(this, () => {
     this._limit += pageRows;
   });
@@ -60,12 +67,6 @@ export class ModelList extends LightElement {
 
   private _asked(name: string): string {
     return router.value.query.get(name) ?? '';
-  }
-
-  private get _order(): ListOrder {
-    const asked = this._asked('sort');
-    const key = asked.replace(/^-/, '');
-    return orderOf(key) === undefined ? usualOrder : { key, down: asked.startsWith('-') };
   }
 
   /** Changes one part of the search in the URL. */
@@ -111,18 +112,13 @@ export class ModelList extends LightElement {
   private _find(all: readonly Model[]): Model[] {
     const words = this._asked('q').toLowerCase().split(/\s+/).filter(Boolean);
     const [base, dataset, task, tag] = ['model', 'dataset', 'task', 'tag'].map((name) => this._asked(name));
-    const { key, down } = this._order;
-    const by = orderOf(key) ?? (() => 0);
     const isFound = (model: Model) =>
       (base === '' || model.base_model === base) &&
       (dataset === '' || model.dataset === dataset) &&
       (task === '' || model.task === task) &&
       (tag === '' || model.tags.some((one) => one === tag)) &&
       words.every((word) => wordsOf(model).includes(word));
-    return all.filter(isFound).sort((a, b) => {
-      const [left, right] = [by(a), by(b)];
-      return (left < right ? -1 : left > right ? 1 : 0) * (down ? -1 : 1);
-    });
+    return this._order.sort(all.filter(isFound), orderedBy);
   }
 
   private _list(all: readonly Model[]): TemplateResult {
@@ -157,13 +153,7 @@ export class ModelList extends LightElement {
           html`<a href="/models/${model_id}">${nameText(display_name)}</a>
             ${display_name === name ? '' : html`<small class="muted">${nameText(name)}</small>`}`,
         chosen: this._chosen,
-        order: {
-          now: this._order,
-          change: ({ key, down }) => {
-            const isUsual = key === usualOrder.key && down === usualOrder.down;
-            this._go('sort', isUsual ? '' : `${down ? '-' : ''}${key}`);
-          },
-        },
+        order: this._order,
       })}
       ${found.length === 0 ? empty('No matching models', 'Try a shorter search, or fewer filters.') : ''}
       ${this._more.end(shown.length < found.length)}

@@ -1,14 +1,16 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { jobStates } from '../../../src/contract/jobs.ts';
+import { jobStates, runOrders } from '../../../src/contract/jobs.ts';
 import { service } from '../../api/service.ts';
 import type { Facets, Job } from '../../api/types.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { choices, jobs, router } from '../../state/app.ts';
+import { sweepPath } from '../../state/router.ts';
 import { stateName } from '../../state/runs/job-words.ts';
 import { type RunFilter, RunSearch } from '../../state/runs/run-search.ts';
 import { Watch } from '../../state/store.ts';
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
+import { ListOrder } from '../../views/lists/list-order.ts';
 import { listTable } from '../../views/lists/list-table.ts';
 import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
 import { MoreRows } from '../../views/lists/more-rows.ts';
@@ -20,13 +22,14 @@ import { LightElement } from '../../elements/light-element.ts';
 
 const stateOptions = jobStates.map((value) => ({ value, name: stateName(value) }));
 
-/** All runs, newest first, found by the service. The URL holds the search; several can be chosen. */
+/** All runs, found and ordered by the service. The URL holds the search and the order; several can be chosen. */
 @customElement('hone-history')
 export class History extends LightElement {
   @state() private _facets: Facets | null = null;
   private readonly _chosen = new ChosenEntries<Job>(this, ({ job_id }) => job_id);
-  private readonly _search = new RunSearch(jobs);
+  private readonly _search = new RunSearch();
   private readonly _columns = new ChosenColumns('run-columns', runColumns);
+  private readonly _order = new ListOrder(runOrders, { key: 'created', down: true });
   private readonly _more = new MoreRows(this, () => this._search.more());
   private _unfollow: (() => void) | null = null;
 
@@ -41,7 +44,7 @@ export class History extends LightElement {
     this._unfollow = jobs.subscribe(() => {
       if (!jobs.value.loading) this._changed();
     });
-    if (jobs.value.value !== null) this._changed();
+    void this._readFacets();
   }
 
   override disconnectedCallback(): void {
@@ -52,7 +55,7 @@ export class History extends LightElement {
 
   protected override willUpdate(): void {
     if (this.isConnected) this._search.find(this._filter);
-    this._chosen.renew(this._search.value.runs);
+    this._chosen.renew(this._entries);
   }
 
   private _changed(): void {
@@ -75,6 +78,7 @@ export class History extends LightElement {
       model_name: text('model'),
       dataset: text('dataset'),
       tag: text('tag'),
+      sort: this._order.text,
     };
   }
 
@@ -107,14 +111,15 @@ export class History extends LightElement {
     if (total === null) {
       return error === null ? skeleton(8) : serviceErrorPanel('Could not load the runs', error);
     }
-    const isFiltered = Object.values(this._filter).some((text) => text !== '');
+    const { sort: _sort, ...filter } = this._filter;
+    const isFiltered = Object.values(filter).some((text) => text !== '');
     if (total === 0 && !isFiltered) {
       return empty('No runs yet', html`Start one under <a href="/training">New training</a>.`);
     }
     return html`
       ${this._tools(runs.length, total)} ${this._bulk()}
       ${error === null ? nothing : serviceErrorPanel('Could not search the runs', error)}
-      ${this._table(runs)}
+      ${this._table()}
       ${runs.length === 0 ? empty('No matching runs', 'Try a shorter search, or fewer filters.') : nothing}
       ${this._more.end(runs.length < total, this._search.value.isReading)}
     `;
@@ -160,17 +165,46 @@ export class History extends LightElement {
     ></hone-bulk-bar>`;
   }
 
-  private _table(runs: readonly Job[]): TemplateResult {
+  /** The runs, and after each that stands for the trials of its sweep, these, if they are unfolded. */
+  private get _entries(): Job[] {
+    const { runs, unfolded } = this._search.value;
+    return runs.flatMap((run) => {
+      const trials = unfolded.get(run.sweep_id ?? '') ?? [];
+      return [run, ...trials.filter(({ job_id }) => job_id !== run.job_id)];
+    });
+  }
+
+  private _table(): TemplateResult {
+    const { folded } = this._search.value;
     return listTable({
       noun: 'run',
-      entries: runs,
+      entries: this._entries,
       columns: this._columns,
       boxOf: ({ job_id }) => job_id,
-      nameOf: ({ job_id, display_name }) =>
+      nameOf: ({ job_id, display_name, sweep_id }) =>
         html`<a href="/training/${job_id}">${nameText(display_name)}</a>
-          <small class="muted">${job_id}</small>`,
+          <small class="muted">${job_id}</small>
+          ${this._trials(sweep_id, folded[job_id] ?? 1)}`,
       chosen: this._chosen,
+      order: this._order,
+      isUnder: ({ job_id, sweep_id }) => sweep_id !== null && folded[job_id] === undefined,
     });
+  }
+
+  /** What opens and closes the other trials of a sweep, below the one that stands for them. */
+  private _trials(sweepId: string | null, count: number): TemplateResult | typeof nothing {
+    if (sweepId === null || count < 2) return nothing;
+    const isOpen = this._search.value.unfolded.has(sweepId);
+    return html`<small>
+      <button
+        type="button"
+        class="link"
+        aria-expanded=${isOpen ? 'true' : 'false'}
+        @click=${() => this._search.unfold(sweepId, !isOpen)}
+      >
+        <span aria-hidden="true">${isOpen ? '▾' : '▸'}</span> ${count} trials</button>
+      of <a href=${sweepPath(sweepId)}>${sweepId}</a>
+    </small>`;
   }
 }
 

@@ -1,22 +1,25 @@
 import { html } from 'lit';
+import type { RunOrder } from '../../../src/contract/jobs.ts';
 import type { Job } from '../../api/types.ts';
 import {
   formatCount,
   formatDuration,
   formatMoment,
   formatNumber,
+  formatPercent,
   jobSeconds,
 } from '../../elements/format.ts';
 import { modelName, nameText, stateBadge } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
+import { gainColumn } from '../../views/lists/gain-column.ts';
 import type { ListColumn } from '../../views/lists/list-tools.ts';
 
 const text = { right: false, usual: true, spare: '' } as const;
 const number = { right: true, usual: true, spare: 'spare' } as const;
 
 /** The columns that the list of runs can have. */
-export const runColumns: readonly ListColumn<Job>[] = [
+export const runColumns: readonly (ListColumn<Job> & { readonly key: RunOrder })[] = [
   {
     ...text,
     key: 'data',
@@ -36,6 +39,11 @@ export const runColumns: readonly ListColumn<Job>[] = [
     of: (job) => formatNumber(job.metrics?.final_loss ?? job.last_metric?.loss),
   },
   { ...number, key: 'eval_loss', name: 'Eval loss', of: (job) => formatNumber(job.metrics?.eval_loss) },
+  {
+    ...number,
+    ...gainColumn,
+    of: (job) => formatPercent(job.gain),
+  },
   {
     ...number,
     key: 'duration',

@@ -1,24 +1,30 @@
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { Job, JobPage } from '../../api/types.ts';
-import { asServiceError, type Remote } from '../remote.ts';
+import type { Job } from '../../api/types.ts';
+import { asServiceError } from '../remote.ts';
 import { Store } from '../store.ts';
 
-/** What runs are searched by; an empty text is no filter. */
+/** What runs are searched and ordered by; an empty text is no filter, and the newest first. */
 export interface RunFilter {
   readonly search: string;
   readonly state: string;
   readonly model_name: string;
   readonly dataset: string;
   readonly tag: string;
+  readonly sort: string;
 }
 
 export interface FoundRuns {
+  /** The first trial of a sweep stands for the others. */
   readonly runs: readonly Job[];
+  /** How many trials such a run stands for, itself included, by its ID. */
+  readonly folded: Readonly<Record<string, number>>;
+  /** All trials of the sweeps that are unfolded, by sweep. */
+  readonly unfolded: ReadonlyMap<string, readonly Job[]>;
   /** How many there are; `null` until the first answer. */
   readonly total: number | null;
   readonly error: ServiceError | null;
-  /** Whether older ones are on their way. */
+  /** Whether more are on their way. */
   readonly isReading: boolean;
 }
 
@@ -28,84 +34,81 @@ const nextPage = 200;
 /** The service's limit. */
 const largestPage = 1_000;
 
-/** The runs that a filter has, found by the service, the newest first, as far as they were asked for. */
+/** The runs that a filter has, found and ordered by the service, as far as they were asked for. */
 export class RunSearch extends Store<FoundRuns> {
   #filter: RunFilter | null = null;
   #asking: AbortController | null = null;
+  readonly #unfolded = new Set<string>();
 
-  readonly #newest: Remote<JobPage>;
-
-  /** @param newest the newest runs, which the pages share; without a filter, the first of these are shown. */
-  constructor(newest: Remote<JobPage>) {
-    super({ runs: [], total: null, error: null, isReading: false });
-    this.#newest = newest;
+  constructor() {
+    super({ runs: [], folded: {}, unfolded: new Map(), total: null, error: null, isReading: false });
   }
 
   /** Finds the runs of a filter, unless it is the current one. */
   find(filter: RunFilter): void {
     if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
     this.#filter = filter;
-    this.#show(firstPage);
-  }
-
-  #show(count: number): void {
-    const { value, error } = this.#newest.value;
-    const isFiltered = Object.values(this.#filter ?? {}).some((text) => text !== '');
-    if (isFiltered || (value !== null && count > value.jobs.length && value.jobs.length < value.total)) {
-      void this.#read(count, false);
-      return;
-    }
-    this.#abort();
-    if (value !== null) {
-      const runs = value.jobs.slice(0, count);
-      this.set({ runs, total: value.total, error: null, isReading: false });
-    } else if (error !== null) {
-      this.set({ ...this.value, error, isReading: false });
-    }
+    void this.#read(firstPage, false);
   }
 
   /** Reads as many again as are shown. */
   refresh(): void {
-    if (this.#filter !== null) this.#show(Math.max(firstPage, this.value.runs.length));
+    if (this.#filter !== null) void this.#read(Math.max(firstPage, this.value.runs.length), false);
   }
 
-  /** Reads older ones. */
+  /** Reads the next ones. */
   more(): void {
     if (this.#asking === null) void this.#read(nextPage, true);
   }
 
+  /** Shows all trials of a sweep, or again the one that stands for them. */
+  unfold(sweepId: string, on: boolean): void {
+    if (on) {
+      this.#unfolded.add(sweepId);
+      this.refresh();
+      return;
+    }
+    this.#unfolded.delete(sweepId);
+    const unfolded = [...this.value.unfolded].filter(([id]) => id !== sweepId);
+    this.set({ ...this.value, unfolded: new Map(unfolded) });
+  }
+
   /** Ends what is being read. */
   stop(): void {
-    this.#abort();
+    this.#asking?.abort();
+    this.#asking = null;
     this.#filter = null;
   }
 
-  #abort(): void {
-    this.#asking?.abort();
-    this.#asking = null;
-  }
-
-  async #read(count: number, older: boolean): Promise<void> {
+  async #read(count: number, isMore: boolean): Promise<void> {
     this.#asking?.abort();
     const asking = new AbortController();
+    const { signal } = asking;
     this.#asking = asking;
-    const known = older ? this.value.runs : [];
+    const known = isMore ? this.value.runs : [];
     // A search is not told of: drawing the same rows again would only delay the found ones.
-    if (older) this.set({ ...this.value, isReading: true });
+    if (isMore) this.set({ ...this.value, isReading: true });
     const filled = Object.fromEntries(Object.entries(this.#filter ?? {}).filter(([, text]) => text !== ''));
     try {
       const found: Job[] = [...known];
+      let folded = isMore ? this.value.folded : {};
       let total = 0;
       do {
         const limit = Math.min(count - (found.length - known.length), largestPage);
-        const page = await service.jobs({ ...filled, limit, offset: found.length }, asking.signal);
+        const page = await service.jobs({ ...filled, trials: 'folded', limit, offset: found.length }, signal);
         total = page.total;
+        folded = { ...folded, ...page.folded };
         if (page.jobs.length === 0) break;
         // A run that was started in between has shifted the others.
         const seen = new Set(found.map(({ job_id }) => job_id));
         found.push(...page.jobs.filter(({ job_id }) => !seen.has(job_id)));
       } while (found.length - known.length < count && found.length < total);
-      this.#answer(asking, { runs: found, total, error: null, isReading: false });
+      const trials = [...this.#unfolded].map(async (sweep) => {
+        const { jobs } = await service.jobs({ ...filled, sweep, limit: largestPage }, signal);
+        return [sweep, jobs] as const;
+      });
+      const unfolded = new Map((await Promise.all(trials)).filter(([sweep]) => this.#unfolded.has(sweep)));
+      this.#answer(asking, { runs: found, folded, unfolded, total, error: null, isReading: false });
     } catch (error) {
       this.#answer(asking, { ...this.value, error: asServiceError(error), isReading: false });
     }

@@ -9,6 +9,8 @@ import { readStored, writeStored } from '../../state/local-storage.ts';
 export interface ListColumn<T> {
   readonly key: string;
   readonly name: string;
+  /** What it has, in a sentence, where the name does not say it. */
+  readonly hint?: string;
   readonly right: boolean;
   /** Shown unless another choice was made. */
   readonly usual: boolean;
@@ -34,9 +36,9 @@ export class ChosenColumns<C extends ListColumn<never>> {
     return this.#all.filter(({ key, usual }) => this.#chosen?.includes(key) ?? usual);
   }
 
-  /** The classes of a column's cells. */
-  classOf({ right, spare }: C): string {
-    return `${right ? 'right' : ''} ${this.#chosen === null ? spare : ''}`;
+  /** The classes of a column's cells. @param order the column by which the list is ordered, which is always shown. */
+  classOf({ right, spare, key }: C, order: string): string {
+    return `${right ? 'right' : ''} ${this.#chosen === null && key !== order ? spare : ''}`;
   }
 
   /** A menu of the columns. @param changed is called after a choice. */

@@ -14,6 +14,7 @@ import {
   progressOf,
 } from '../../../domain/job-record/job.ts';
 import type { Verdict } from '../../../domain/jobs/verdict.ts';
+import { sweepName } from '../../../domain/sweeps/sweep.ts';
 import { repeatedRequest } from '../../../domain/training/repeated-request.ts';
 
 export function presentJob(job: Job) {
@@ -54,6 +55,8 @@ export function presentJob(job: Job) {
     display_name: displayNameOf(job),
     notes: job.notes,
     tags: [...job.tags],
+    sweep_id: job.sweepId === null ? null : sweepName(job.sweepId),
+    gain: job.gain,
   };
 }
 

@@ -26,14 +26,19 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       method: 'GET',
       path: '/api/jobs',
       tag,
-      summary: 'List training jobs, newest first, with optional filters',
+      summary: 'List training jobs, newest first or in another order, with optional filters',
       query: s.listQuery,
       responses: { 200: { description: 'The jobs', schema: s.jobs } },
       handle: ({ query }) => {
-        const { state, model_name: modelName, dataset: datasetName, tag: tags, ...rest } = query;
-        const filter = { ...rest, modelName, datasetName, tags, states: state ?? [] };
-        const { jobs: found, total } = store.list(filter);
-        return { jobs: found.map(presentJob), total };
+        const { state, model_name: modelName, dataset: datasetName, tag: tags, ...others } = query;
+        const { sort: order, sweep: sweepId, trials, ...rest } = others;
+        const filter = { ...rest, modelName, datasetName, tags, states: state ?? [], order, sweepId };
+        const found = store.list({ ...filter, folded: trials === 'folded' });
+        const folded = found.jobs.flatMap(({ id }) => {
+          const count = found.trials.get(id);
+          return count === undefined ? [] : [[jobName(id), count]];
+        });
+        return { jobs: found.jobs.map(presentJob), total: found.total, folded: Object.fromEntries(folded) };
       },
     }),
     route({

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { jobStates, phaseNames } from '../../../contract/jobs.ts';
+import { jobStates, phaseNames, type RunOrder, runOrders } from '../../../contract/jobs.ts';
 import { engineNames } from '../../../contract/journal.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
 import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
@@ -26,6 +26,27 @@ export const listQuery = v.object({
   model_name: filterText,
   dataset: filterText,
   ...searchQuery.entries,
+  /** Only the trials of a sweep. */
+  sweep: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^sweep_\d{1,15}$/, 'must be the ID of a sweep, such as sweep_1'),
+      v.transform((name) => Number(name.slice('sweep_'.length))),
+    ),
+  ),
+  /** `folded`: the first trial of each sweep stands for the others. */
+  trials: v.optional(v.picklist(['folded'], 'must be folded')),
+  /** What they are ordered by, with a hyphen before it from high to low; what is unknown is last. Newest first by default. */
+  sort: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(
+        new RegExp(`^-?(${runOrders.join('|')})$`),
+        `must be one of ${runOrders.join(', ')}, with a hyphen before it from high to low`,
+      ),
+      v.transform((text) => ({ by: text.replace('-', '') as RunOrder, down: text.startsWith('-') })),
+    ),
+  ),
   limit: wholeNumber(50, 1000),
   offset: wholeNumber(0, 999_999_999),
 });
@@ -74,8 +95,17 @@ export const job = v.object({
   export: v.nullable(exportOutcome),
   resumable: v.boolean(),
   ...identity,
+  /** The sweep that it is a trial of. */
+  sweep_id: v.nullable(v.string()),
+  /** How much lower its evaluation loss is than its base model's, as a share of it (0.8 is 80% lower). */
+  gain: v.nullable(v.number()),
 });
-export const jobs = v.object({ jobs: v.array(job), total: v.number() });
+export const jobs = v.object({
+  jobs: v.array(job),
+  total: v.number(),
+  /** With `trials=folded`: how many trials a job of a sweep stands for, itself included, by its ID. */
+  folded: v.record(v.string(), v.number()),
+});
 const measured = { base: v.nullable(v.number()), tuned: v.number() };
 /** What a completed job gained: figures and answers of the base model and of the trained one. */
 const verdict = v.object({

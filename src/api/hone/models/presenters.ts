@@ -20,6 +20,8 @@ export function presentCatalogued(model: ListedModel) {
     created_at: model.createdAt,
     size_mb: Math.round(model.sizeBytes / 1e4) / 100,
     path: model.path,
+    eval_loss: (model.metrics.eval_loss as number | null | undefined) ?? null,
+    gain: model.gain,
   };
 }
 

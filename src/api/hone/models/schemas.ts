@@ -60,6 +60,10 @@ export const catalogued = v.object({
   created_at: v.string(),
   size_mb: v.number(),
   path: v.string(),
+  /** On the held-out rows of its run. */
+  eval_loss: v.nullable(v.number()),
+  /** How much lower that is than the base model's, as a share of it; `null` after the job was deleted. */
+  gain: v.nullable(v.number()),
 });
 export const catalog = v.object({ models: v.array(catalogued) });
 export const lineage = v.object({
