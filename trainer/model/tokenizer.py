@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,8 @@ def load_tokenizer(folder: Path | str) -> PreTrainedTokenizerBase:
         return _of_class(folder)
     from transformers import PreTrainedTokenizerFast
 
-    return PreTrainedTokenizerFast.from_pretrained(folder)
+    with _read_once():
+        return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
 def load_with_class(folder: Path | str) -> PreTrainedTokenizerBase:
@@ -50,6 +53,20 @@ def adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
     if tokenizer.bos_token_id is None:
         return False
     return tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """Keeps transformers from copying the vocabulary that it has just read and uses nowhere else
+    (`TokenizersBackend.__init__`): a copy takes as long as reading it, 0.9 s with 152,000 tokens."""
+    from tokenizers import Tokenizer
+
+    # For `copy.deepcopy`, what reduces to a name is the object itself.
+    copyreg.pickle(Tokenizer, lambda tokenizer: "")
+    try:
+        yield
+    finally:
+        del copyreg.dispatch_table[Tokenizer]
 
 
 def _of_class(folder: Path | str) -> PreTrainedTokenizerBase:

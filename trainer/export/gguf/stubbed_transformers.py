@@ -7,6 +7,7 @@ in tokenizer.json and in a complete config.json.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,16 +17,19 @@ from typing import TYPE_CHECKING, Any
 from trainer.model.tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    from transformers import PreTrainedTokenizerBase
 
 
 class _Tokenizer:
-    def __init__(self, loaded: PretrainedConfig) -> None:
+    def __init__(self, loaded: PreTrainedTokenizerBase | None) -> None:
         self.loaded = loaded
 
     def from_pretrained(self, folder: Path | str, **_: object) -> Any:
         """The tokenizer in `folder`, which may be loaded already."""
-        return load_tokenizer(folder) if self.loaded is None else self.loaded
+        tokenizer = load_tokenizer(folder) if self.loaded is None else self.loaded
+        # The converter asks several times, and a dictionary of 152,000 tokens takes 0.3 s.
+        vars(tokenizer)["get_vocab"] = functools.cache(tokenizer.get_vocab)
+        return tokenizer
 
 
 class _Config:
@@ -52,6 +56,8 @@ def stubbed_transformers(tokenizer: PreTrainedTokenizerBase | None = None) -> It
     try:
         yield
     finally:
+        if tokenizer is not None:
+            vars(tokenizer).pop("get_vocab", None)
         for name, value in originals.items():
             if value is None:
                 delattr(transformers, name)

@@ -1,9 +1,10 @@
 """The class of a tokenizer and the rules of its tokenizer.json."""
 
+import copy
 import json
 
 import pytest
-from transformers import Qwen2Tokenizer
+from transformers import PreTrainedTokenizerFast, Qwen2Tokenizer
 
 from trainer.model.tokenizer import load_tokenizer, load_with_class
 from trainer.tests.architectures import toys
@@ -34,3 +35,14 @@ def test_a_class_with_the_same_rules_is_kept(tmp_path, trim_offsets):
     tokenizer = load_with_class(base)
     assert isinstance(tokenizer, Qwen2Tokenizer)
     assert tokenizer(TEXT).input_ids == load_tokenizer(base)(TEXT).input_ids
+
+
+def test_a_tokenizer_is_as_transformers_loads_it_and_can_be_copied(tmp_path):
+    base = toys.build("qwen2", tmp_path / "base")
+    loaded = load_tokenizer(base)
+    plain = PreTrainedTokenizerFast.from_pretrained(base)
+    assert loaded.backend_tokenizer.to_str() == plain.backend_tokenizer.to_str()
+    assert loaded.init_kwargs == plain.init_kwargs
+    copied = copy.deepcopy(loaded)
+    copied.add_tokens(["a-new-token"])
+    assert "a-new-token" not in loaded.get_vocab()
