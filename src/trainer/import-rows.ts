@@ -19,11 +19,19 @@ export interface ImportRequest {
   readonly skipInvalid: boolean;
 }
 
-/** The column from which each field of a row shape is taken. */
-export interface ImportMapping {
-  readonly target: string;
-  readonly columns: Readonly<Record<string, string>>;
-}
+/** From what the fields of a row shape are made. */
+export const importMapping = v.object({
+  target: v.string(),
+  /** The column of each field that has no template. */
+  columns: v.record(v.string(), v.string()),
+  /** Of fields, texts with columns in them: `{{Team}}: {{Answer}}`. */
+  templates: v.exactOptional(v.record(v.string(), v.string())),
+  /** A system prompt of every row, also with columns in it. */
+  system: v.exactOptional(v.string()),
+  /** The columns that rows keep as `metadata`. */
+  metadata: v.exactOptional(v.array(v.string())),
+});
+export type ImportMapping = v.InferOutput<typeof importMapping>;
 
 const text = v.nullable(v.string());
 const count = v.number();
@@ -37,7 +45,9 @@ const importEvent = v.variant('event', [
     compression: v.nullable(v.literal('gzip')),
     shape: v.string(),
     target: text,
-    mapping: v.nullable(v.object({ target: v.string(), columns: v.record(v.string(), v.string()) })),
+    mapping: v.nullable(importMapping),
+    /** The columns that rows are made of. */
+    used: v.array(v.string()),
     /** Whether a field has its column for what its values look like. */
     guessed: v.boolean(),
     columns: v.array(v.object({ name: v.string(), type: v.string() })),

@@ -219,6 +219,7 @@ test('a mapping can be chosen, and one onto nothing is refused by name', async (
     [{ input: 'x', output: 'y', text: 'x' }, '"text" is no field'],
   ] as const) {
     const answer = await preview(columns);
+    description.check('POST', '/api/imports/{id}/preview', answer);
     assert.is(answer.status, 400);
     assert.match(answer.body.detail, words);
   }
@@ -227,6 +228,61 @@ test('a mapping can be chosen, and one onto nothing is refused by name', async (
   const done = await run(record.id, mapping({ input: 'x', output: 'y' }));
   assert.equal(await rowsOf(done.dataset), numbers.map(mappedRow));
   assert.is((await preview({ input: 'x', output: 'y' })).status, 409);
+});
+
+test('fields are filled from templates, with a system prompt and columns that are kept', async () => {
+  const rows = numbers.map((n) => ({
+    ask: `Where is ${n}?`,
+    team: n % 2 ? 'A' : '',
+    id: n,
+    reply: 'In the box',
+  }));
+  const { id } = await propose('teams.json', JSON.stringify(rows));
+  const mapping = (fields: Json) => ({ mapping: { target: 'input-output', columns: {}, ...fields } });
+  const templates = { input: 'Team {{ team }}:\n\n{{ask}}', output: '{{id}}: {{reply}}' };
+  for (const [fields, words] of [
+    [
+      { templates: { ...templates, input: '{{Team}}' } },
+      'no column "Team"; its columns: ask, team, id, reply',
+    ],
+    [{ templates: { ...templates, input: 'Answer {{ask' } }, '"{{ask" without a column'],
+    [{ templates: { ...templates, input: '{{}}' } }, 'without a column'],
+    [{ templates: { ...templates, input: 'Answer' } }, 'names no column'],
+    [{ templates: { ...templates, input: ' ' } }, 'empty'],
+    [{ templates: { input: '{{ask}}' } }, 'field "output"'],
+    [{ templates, columns: { input: 'ask' } }, 'a column and a template'],
+    [{ templates, system: 'You help {{who}}.' }, 'no column "who"'],
+    [{ templates, metadata: ['who'] }, 'no column "who"'],
+    [{ target: 'messages', templates: { messages: '{{ask}}' } }, 'has no template'],
+    [{ target: 'text', columns: { text: 'ask' }, system: 'Be brief.' }, 'no system prompt'],
+  ] as const) {
+    for (const step of ['preview', 'start']) {
+      const answer = await service.call('POST', `/api/imports/${id}/${step}`, mapping(fields));
+      assert.is(answer.status, 400, JSON.stringify(fields));
+      assert.match(answer.body.detail, words);
+    }
+  }
+  const chosen = { templates, system: 'Be brief.', metadata: ['id', 'team'] };
+  const preview = await service.call('POST', `/api/imports/${id}/preview`, mapping(chosen));
+  description.check('POST', '/api/imports/{id}/preview', preview);
+  const row = (n: number, input: string) => ({
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: input },
+      { role: 'assistant', content: `${n}: In the box` },
+    ],
+    metadata: { id: n, team: n % 2 ? 'A' : '' },
+  });
+  const wanted = [row(1, 'Team A:\n\nWhere is 1?'), row(2, 'Where is 2?')];
+  assert.equal(
+    preview.body.samples.slice(0, 2).map(({ after }: Json) => after),
+    wanted,
+  );
+  assert.equal([preview.body.target, preview.body.mapping], ['messages', mapping(chosen).mapping]);
+  const done = await run(id, mapping(chosen));
+  assert.equal((await rowsOf(done.dataset)).slice(0, 2), wanted);
+  const { body } = await service.call('GET', `/api/datasets/${done.dataset}`);
+  assert.equal([body.validation.valid, body.import.mapping], [true, mapping(chosen).mapping]);
 });
 
 test('faults are told by line and column, and nothing of the file is listed', async () => {

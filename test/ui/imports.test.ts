@@ -69,11 +69,26 @@ test('a CSV file leads to its import: columns are proposed and changed, rows sho
 
   // Another column is taken at once, and a refresh keeps the import.
   await page.getByLabel('Column for output').selectOption(hostile);
-  await samples.first().locator('.import-side').nth(1).getByText(/^0$/).waitFor({ timeout: 60_000 });
+  await samples.first().getByText(/^0$/).waitFor({ timeout: 60_000 });
   await page.getByLabel('Column for output').selectOption('reply');
-  await samples.first().locator('.import-side').nth(1).getByText('answer 1').waitFor({ timeout: 60_000 });
+  await samples.first().getByText('answer 1').waitFor({ timeout: 60_000 });
   await page.reload();
   await sees(page, /CSV, compressed with gzip/);
+  await sees(page, `Not used: ${hostile}`);
+
+  // A text with several columns, a system prompt, and a column that is kept.
+  await page.getByLabel('Column for output').selectOption('Text with columns…');
+  await page.getByLabel('Text for output').fill(`{{${hostile}}}: {{replies}}`);
+  await page.getByLabel('System prompt').fill('Be brief.');
+  await sees(page, /The source has no column "replies"; its columns: question, reply/);
+  await page.getByLabel('Text for output').fill(`Reply {{${hostile}}}: {{reply}}`);
+  await page.getByText('Keep columns as metadata').click();
+  await page.getByLabel(hostile, { exact: true }).check();
+  await samples.first().getByText('Reply 0: answer 1').waitFor({ timeout: 60_000 });
+  await samples.first().getByText('Be brief.').waitFor({ timeout: 60_000 });
+  await page.locator('th[data-used]', { hasText: 'metadata' }).waitFor({ timeout: 60_000 });
+  found.push(...(await appearanceFaults(page, 'import-template')));
+  assert.is(await page.locator('hone-import-form img').count(), 0);
 
   await service.upload('answers.jsonl', supportRows());
   await page.reload();
@@ -87,6 +102,7 @@ test('a CSV file leads to its import: columns are proposed and changed, rows sho
   await page.getByRole('link', { name: 'Open' }).click();
   await page.waitForURL(/\/datasets\/answers\.jsonl$/);
   await sees(page, '30 rows read, 30 written, 0 left out');
+  await sees(page, `output from Reply {{${hostile}}}: {{reply}}`);
   await sees(page, 'Rows 1 to 25 of 30');
   await keepPicture(page, 'dataset-imported-1280');
   found.push(...(await axeViolations(page)));
@@ -169,7 +185,7 @@ test('rows of another shape in JSONL lead to their import, too; a file of no for
   await sees(page, /Detected: Alpaca rows/);
   // Other columns, and back to what was detected.
   const target = page.getByLabel('Import as');
-  const after = page.locator('.import-side').nth(1);
+  const after = page.locator('.import-side').first();
   await target.selectOption({ label: 'Inputs with outputs' });
   await page.getByLabel('Column for input').selectOption('instruction');
   await after.getByText('Say 0').waitFor({ timeout: 60_000 });

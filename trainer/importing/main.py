@@ -105,6 +105,7 @@ class _Import:
             shape=conversion.shape if conversion else "columns",
             target=conversion.target if conversion else None,
             mapping=mapping,
+            used=conversion.columns if conversion else [],
             guessed=is_guess,
             columns=[{"name": name, "type": _kind_of(rows, name)} for name in columns],
             samples=[self._sample(source, number, row, conversion) for number, row in head[:SAMPLES]],

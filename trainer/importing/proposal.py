@@ -61,6 +61,8 @@ ANSWERING = _set(
 )
 ASKERS = _set("customer user human client source subject text body kunde cliente")
 ANSWERERS = _set("agent assistant bot model support team title department gold correct result")
+# What an input is about, which stands before it.
+CONTEXT = _set("context passage paragraph background kontext contexte contesto contexto")
 # What follows these is not what a column has: "answer to the question".
 LINKS = _set("to of for from on about by with per zu auf von für à de sur a di su sobre para")
 # Names of what is not learned.
@@ -79,11 +81,16 @@ TOLD, HINTED = 10.0, 3.0
 PROSE_WORDS, MANY_WORDS = 4, 20
 
 
-class Mapped(TypedDict):
-    """The shape that columns become, and the column of each of its fields."""
-
+class _Columns(TypedDict):
     target: str
     columns: dict[str, str]
+
+
+class Mapped(_Columns, total=False):
+    """The shape that columns become, and the column or the template of each of its fields."""
+
+    templates: dict[str, str]
+    system: str
 
 
 class Proposed(NamedTuple):
@@ -95,10 +102,29 @@ class Proposed(NamedTuple):
 
 def propose(columns: Sequence[str], rows: Sequence[Row]) -> Proposed | None:
     """A mapping of columns to the fields of a row, or None. @param rows the first of them."""
+    facts = [_facts(name, rows) for name in columns]
+    found = _found(columns, rows, facts)
+    if found is not None and found.mapping["target"] == "input-output":
+        _add_others(found.mapping, facts)
+    return found
+
+
+def _add_others(mapping: Mapped, facts: Sequence[_Facts]) -> None:
+    """Puts a context before the input, and takes a column of system prompts."""
+    columns = mapping["columns"]
+    texts = [one for one in facts if one.has_text and one.name not in columns.values()]
+    context = next((one.name for one in texts if _words(one.name) & CONTEXT), None)
+    if context is not None:
+        mapping["templates"] = {"input": f"{{{{{context}}}}}\n\n{{{{{columns.pop('input')}}}}}"}
+    system = next((one.name for one in texts if "system" in _words(one.name)), None)
+    if system is not None:
+        mapping["system"] = f"{{{{{system}}}}}"
+
+
+def _found(columns: Sequence[str], rows: Sequence[Row], facts: Sequence[_Facts]) -> Proposed | None:
     usual = _by_usual_names(columns, rows[0])
     if usual is not None:
         return Proposed(usual, is_guess=False)
-    facts = [_facts(name, rows) for name in columns]
     pairs = [
         (
             asked.asks + answer.answers + (asked.place < answer.place),
@@ -159,6 +185,7 @@ class _Facts:
     questions: float
     # Whether values repeat, as those of a category do.
     repeats: bool
+    has_text: bool
     can_be_input: bool
     can_be_output: bool
 
@@ -197,6 +224,7 @@ def _facts(name: str, rows: Sequence[Row]) -> _Facts:
         sum(len(text.split()) for text in texts) / max(1, len(texts)),
         sum(text.endswith(("?", "\uff1f", "\u061f")) for text in texts) / max(1, len(texts)),
         1 < distinct <= len(texts) / 2,
+        len(texts) > 0,
         is_text and not is_other and (varies or asks == TOLD),
         (answers == TOLD and (is_text or numbers * 2 >= len(rows))) or (is_text and not is_other and varies),
     )

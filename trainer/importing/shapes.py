@@ -8,6 +8,7 @@ from typing import Any
 
 from trainer.importing.conversation import messages_of, refuse_tools
 from trainer.importing.faults import BadRow
+from trainer.importing.template import Template
 from trainer.importing.values import text_of, value_at
 from trainer.protocol.contracts import ROW_SHAPES
 
@@ -33,7 +34,7 @@ class Conversion:
 def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], first: Row) -> Conversion | None:
     """The conversion that a mapping asks for, or that of the detected shape; None if there is none."""
     if mapping is not None:
-        return _mapped("columns", mapping["target"], mapping["columns"])
+        return _chosen(mapping)
     has = first.keys().__contains__
     if has("preferred_output") and has("non_preferred_output"):
         return Conversion(
@@ -80,27 +81,67 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
 
 
 def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
-    fields = [(field, columns[field]) for field in ROW_SHAPES[target]]
+    fields = {field: columns[field] for field in ROW_SHAPES[target]}
     if target == "messages":
         return Conversion(shape, target, _conversation(columns["messages"]), [columns["messages"]])
-    if target == "preference":
-        names = dict(fields)
 
-        def convert(row: Row) -> Row:
-            renamed = {field: value_at(row, column) for field, column in fields}
-            if any(isinstance(value, list) for value in renamed.values()):
-                return _preference(renamed)
-            return {field: text_of(row, column) for field, column in names.items()}
+    def convert(row: Row) -> Row:
+        if target == "preference":
+            values = {field: value_at(row, column) for field, column in fields.items()}
+            if any(isinstance(value, list) for value in values.values()):
+                return _preference(values)
+        return {field: text_of(row, column) for field, column in fields.items()}
 
-        return Conversion(shape, target, convert, list(names.values()), flat=True, fields=names)
+    return Conversion(shape, target, convert, list(fields.values()), flat=True, fields=fields)
+
+
+def _chosen(mapping: Mapping[str, Any]) -> Conversion:
+    """The conversion of a mapping, which may have templates, a system prompt, and columns to keep."""
+    target, columns = mapping["target"], mapping["columns"]
+    templates = {field: Template(text) for field, text in (mapping.get("templates") or {}).items()}
+    system = Template(mapping["system"]) if mapping.get("system") else None
+    kept = mapping.get("metadata") or []
+    if not templates and system is None and not kept:
+        return _mapped("columns", target, columns)
+    plain = None if templates else _mapped("columns", target, columns)
+
+    def convert(row: Row) -> Row:
+        if plain is not None:
+            made = plain.convert(row)
+        else:
+            made = {
+                field: templates[field].of(row) if field in templates else text_of(row, columns[field])
+                for field in ROW_SHAPES[target]
+            }
+        if system is not None:
+            made = _with_system(made, system, row)
+        if kept:
+            made["metadata"] = {column: value_at(row, column) for column in kept}
+        return made
+
+    used = [*columns.values(), *kept, *(name for one in templates.values() for name in one.columns)]
     return Conversion(
-        shape,
-        target,
-        lambda row: {field: text_of(row, column) for field, column in fields},
-        [column for _, column in fields],
-        flat=True,
-        fields=dict(fields),
+        "columns",
+        "messages" if system is not None else target,
+        convert,
+        list(dict.fromkeys([*used, *(system.columns if system is not None else ())])),
+        flat=target != "messages",
     )
+
+
+def _with_system(made: Row, system: Template, row: Row) -> Row:
+    """A conversation with a system message, unless it begins with one or the row has none."""
+    messages = made.get("messages") or [
+        {"role": "user", "content": made["input"]},
+        {"role": "assistant", "content": made["output"]},
+    ]
+    try:
+        content = system.of(row)
+    except BadRow:
+        content = ""
+    if content.strip() and messages[0]["role"] != "system":
+        messages = [{"role": "system", "content": content}, *messages]
+    return {"messages": messages}
 
 
 def _optional(row: Row, column: str) -> str:

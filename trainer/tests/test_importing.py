@@ -18,6 +18,7 @@ from trainer.importing.faults import BadRow, Fault
 from trainer.importing.proposal import propose
 from trainer.importing.shapes import conversion_of
 from trainer.importing.source import Source
+from trainer.importing.template import Template
 from trainer.importing.values import columns_of
 
 
@@ -238,6 +239,52 @@ def test_the_first_answer_of_rows_as_those_of_squad_is_taken(tmp_path):
         found, told = run_import(path)
         assert found == wanted
         assert [event["column"] for event in told if event["event"] == "problem"] == ["answers.text.0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "wanted"),
+    [
+        ("{{a}}: {{ b.c }}", {"a": "x", "b": {"c": 7}}, "x: 7"),
+        ("{{a}}\n\n{{b}}\n\nAnswer:", {"a": "", "b": "y"}, "y\n\nAnswer:"),
+        ("Text: {{a}}\n \n{{b}}", {"a": "x", "b": None}, "Text: x"),
+        ("{{a}} {{b}}", {"a": "x", "b": ""}, "x "),
+        ("{{a}} {{b}}", {"a": "x", "b": None}, "b"),
+        ("{{a}}\n\n{{b}}", {"a": " "}, "a"),
+        ("{{a}}", {"a": "{{b}}", "b": "never filled in"}, "{{b}}"),
+        ("{{a}}", {"a": [1]}, "a"),
+    ],
+)
+def test_a_template_leaves_paragraphs_without_values_out_and_misses_any_other(text, row, wanted):
+    if wanted in row:
+        with pytest.raises(BadRow) as told:
+            Template(text).of(row)
+        assert told.value.column == wanted
+    else:
+        assert Template(text).of(row) == wanted
+
+
+def test_a_context_and_a_system_prompt_beside_an_input_are_part_of_the_proposal(tmp_path):
+    rows = [
+        {
+            "instruction": "Count them.",
+            "context": "",
+            "response": "Three.",
+            "system": "Be brief.",
+            "category": "qa",
+        },
+        {"instruction": "Count.", "context": "A, b.", "response": "Two.", "system": None, "category": "qa"},
+    ] * 6
+    found, told = run_import(write(tmp_path, json.dumps(rows)))
+    assert told[0]["mapping"] == {
+        "target": "input-output",
+        "columns": {"output": "response"},
+        "templates": {"input": "{{context}}\n\n{{instruction}}"},
+        "system": "{{system}}",
+    }
+    assert [[turn["content"] for turn in row["messages"]] for row in found[:2]] == [
+        ["Be brief.", "Count them.", "Three."],
+        ["A, b.\n\nCount.", "Two."],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,12 @@ declare global {
 
 /** What the import did that made a dataset. */
 function importNote(note: NonNullable<DatasetDetail['import']>): TemplateResult {
-  const columns = Object.entries(note.mapping?.columns ?? {});
+  const { columns = {}, templates = {}, system, metadata = [] } = note.mapping ?? {};
+  const parts = [
+    ...Object.entries({ ...columns, ...templates }),
+    ...(system === undefined ? [] : [['system', system] as const]),
+    ...metadata.map((column) => ['metadata', column] as const),
+  ];
   return html`<section class="card" aria-labelledby="import-note">
     <h2 id="import-note">Imported</h2>
     <p class="wrap">
@@ -173,10 +178,10 @@ function importNote(note: NonNullable<DatasetDetail['import']>): TemplateResult 
       ${formatCount(note.rows_read)} rows read, ${formatCount(note.rows_written)} written, ${formatCount(note.rows_skipped)} left out.
     </p>
     ${
-      columns.length === 0
+      parts.length === 0
         ? nothing
         : html`<ul class="wrap">
-            ${columns.map(([field, column]) => html`<li><code>${field}</code> from <bdi><code>${column}</code></bdi></li>`)}
+            ${parts.map(([field, from]) => html`<li><code>${field}</code> from <bdi><code>${from}</code></bdi></li>`)}
           </ul>`
     }
   </section>`;

@@ -8,6 +8,7 @@ import { Action } from '../../state/action.ts';
 import { datasets } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedName, targetName } from '../../views/datasets/import-words.ts';
+import { emptyDraft, importFields, keptColumns, type MappingDraft, mappingOf } from './import-fields.ts';
 import { importSamples } from './import-samples.ts';
 
 /** The file name of a dataset that is called `text`. */
@@ -21,7 +22,7 @@ function jsonlName(text: string): string {
 export class ImportForm extends LightElement {
   @property({ attribute: false }) record!: Import;
   @state() private _target: string | null = null;
-  @state() private _columns: Readonly<Record<string, string>> = {};
+  @state() private _draft: MappingDraft = emptyDraft;
   /** The name of the dataset as it is typed. */
   @state() private _name = '';
   private readonly _action = new Action(this);
@@ -44,7 +45,7 @@ export class ImportForm extends LightElement {
     this._of = this.record.id;
     const { mapping } = this.record;
     this._target = mapping?.target ?? null;
-    this._columns = mapping?.columns ?? {};
+    this._draft = { ...emptyDraft, ...mapping };
     this._detected = detectedName(this.record.shape);
   }
 
@@ -60,27 +61,27 @@ export class ImportForm extends LightElement {
   /** The mapping to import with; `null` for that of the detected shape, `undefined` while a column is missing. */
   private get _mapping(): ImportMapping | null | undefined {
     if (this._target === null) return this._detected === null ? undefined : null;
-    const columns: Record<string, string> = {};
-    for (const field of this._fields) {
-      const column = this._columns[field];
-      if (column === undefined) return undefined;
-      columns[field] = column;
-    }
-    return { target: this._target as ImportMapping['target'], columns };
+    return mappingOf(this._target, this._fields, this._draft);
   }
 
   private _choose(target: string | null): void {
     this._target = target;
     // Columns of the same name as a field need no choice.
     const names = this.record.columns.map(({ name }) => name);
-    this._columns = Object.fromEntries(
+    const columns = Object.fromEntries(
       this._fields.flatMap((field) => {
-        const column = this._columns[field] ?? names.find((name) => name.toLowerCase() === field);
+        const column = this._draft.columns[field] ?? names.find((name) => name.toLowerCase() === field);
         return column === undefined ? [] : [[field, column]];
       }),
     );
+    this._draft = { ...this._draft, columns };
     void this._preview();
   }
+
+  private readonly _changed = (draft: MappingDraft): void => {
+    this._draft = draft;
+    void this._preview();
+  };
 
   private async _preview(): Promise<void> {
     const mapping = this._mapping;
@@ -130,10 +131,20 @@ export class ImportForm extends LightElement {
             )}
           </select>
         </div>
-        ${this._fields.map((field) => this._column(field))}
+        ${
+          this._target === null
+            ? nothing
+            : importFields(
+                this._target,
+                { fields: this._fields, columns: record.columns },
+                this._draft,
+                this._changed,
+              )
+        }
       </div>
+      ${this._target === null ? nothing : keptColumns(record.columns, this._draft, this._changed)}
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not apply this', this._action.error)}
-      <div aria-busy=${this._action.busy}>${importSamples(record)}</div>
+      <div class="import-shown" aria-busy=${this._action.busy}>${importSamples(record)}</div>
       <div class="fields">
         <div class="field">
           <label for="import-name">Name of the dataset</label>
@@ -159,26 +170,6 @@ export class ImportForm extends LightElement {
         <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._action.busy ? 'Reading…' : ''}</span>
       </div>
     </form>`;
-  }
-
-  private _column(field: string): TemplateResult {
-    const chosen = this._columns[field];
-    return html`<div class="field">
-      <label for="import-${field}"><span>Column for <code>${field}</code></span></label>
-      <select
-        id="import-${field}"
-        @change=${(event: Event) => {
-          this._columns = { ...this._columns, [field]: (event.target as HTMLSelectElement).value };
-          void this._preview();
-        }}
-      >
-        ${chosen === undefined ? html`<option value="" selected disabled>Choose…</option>` : nothing}
-        ${this.record.columns.map(
-          ({ name, type }) =>
-            html`<option value=${name} ?selected=${name === chosen}>${name} (${type})</option>`,
-        )}
-      </select>
-    </div>`;
   }
 }
 

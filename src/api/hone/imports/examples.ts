@@ -10,6 +10,7 @@ const proposedImport = {
   shape: 'alpaca',
   columns: Object.keys(importedRow).map((name) => ({ name, type: 'text' })),
   mapping: null,
+  used: Object.keys(importedRow),
   guessed: false,
   target: 'input-output',
   targets: [{ shape: 'input-output', fields: ['input', 'output'] }],

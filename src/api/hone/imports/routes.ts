@@ -141,6 +141,7 @@ function presentImport({ id, state, source, proposal, progress, ...record }: Imp
     shape: proposal?.shape ?? null,
     columns: proposal?.columns ?? [],
     mapping: proposal?.mapping ?? null,
+    used: proposal?.used ?? [],
     guessed: proposal?.guessed ?? false,
     target: proposal?.target ?? null,
     targets: importTargets,

@@ -5,11 +5,24 @@ import { importStates, sourceKinds } from '../../../domain/datasets/imports/impo
 const text = v.nullable(v.string());
 const name = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
 
+const field = v.pipe(v.string(), v.maxLength(64));
+const column = v.pipe(v.string(), v.maxLength(1024));
+const template = v.pipe(
+  v.string(),
+  v.maxLength(20_000),
+  v.check((given) => given.trim() !== '', 'must not be empty'),
+);
 const mapping = v.strictObject({
   /** The row shape of the dataset. */
   target: v.picklist(rowShapeNames, `must be one of ${rowShapeNames.join(', ')}`),
-  /** The column of each field of that shape. */
-  columns: v.record(v.pipe(v.string(), v.maxLength(64)), v.pipe(v.string(), v.maxLength(1024))),
+  /** The column of each field of that shape that has no template. */
+  columns: v.optional(v.record(field, column), {}),
+  /** Texts of fields with columns in them: `{{Team}}: {{Answer}}`. A paragraph whose columns are all empty is left out. */
+  templates: v.exactOptional(v.record(field, template)),
+  /** A system prompt of every row, which may have columns in it; then rows become conversations. One of their own stays. */
+  system: v.exactOptional(template),
+  /** The columns that rows keep, in `metadata`. */
+  metadata: v.exactOptional(v.pipe(v.array(column), v.maxLength(256))),
 });
 
 /** Where an import's rows come from, if no file is sent. */
@@ -55,7 +68,13 @@ export const importStartBody = v.optional(
 );
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const proposed = v.object({ target: v.string(), columns: v.record(v.string(), v.string()) });
+const proposed = v.object({
+  target: v.string(),
+  columns: v.record(v.string(), v.string()),
+  templates: v.exactOptional(v.record(v.string(), v.string())),
+  system: v.exactOptional(v.string()),
+  metadata: v.exactOptional(v.array(v.string())),
+});
 /** `done_bytes` of the source's `total_bytes` have been read; `rows` are ready, `skipped` were left out. */
 const progress = v.strictObject({ done_bytes: count, total_bytes: count, rows: count, skipped: count });
 const failure = v.nullable(v.strictObject({ message: v.string() }));
@@ -73,6 +92,8 @@ export const importRecord = v.object({
   columns: v.array(v.object({ name: v.string(), type: v.string() })),
   /** How columns are used; `null` if the shape alone determines it, or if a mapping has to be chosen. */
   mapping: v.nullable(proposed),
+  /** The columns that rows are made of; others are left out. */
+  used: v.array(v.string()),
   /** Whether a field has its column for what its values look like: a start then needs a mapping. */
   guessed: v.boolean(),
   /** The row shape of the dataset; `null` if a mapping has to be chosen. */

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
+import { importMapping } from '../../../trainer/import-rows.ts';
 
 /** What an import did, as it is kept beside the dataset. */
 export const importNote = v.object({
@@ -7,7 +8,7 @@ export const importNote = v.object({
   container: v.nullable(v.string()),
   compression: v.nullable(v.string()),
   shape: v.nullable(v.string()),
-  mapping: v.nullable(v.object({ target: v.string(), columns: v.record(v.string(), v.string()) })),
+  mapping: v.nullable(importMapping),
   rows_read: v.number(),
   rows_written: v.number(),
   rows_skipped: v.number(),

@@ -1,6 +1,5 @@
-import { type RowShape, rowShapeNames, rowShapes } from '../../../contract/rows.ts';
-import { refusalOf } from '../../../faults.ts';
-import type { ImportEvent, ImportMapping } from '../../../trainer/import-rows.ts';
+import { rowShapeNames, rowShapes } from '../../../contract/rows.ts';
+import type { ImportEvent } from '../../../trainer/import-rows.ts';
 
 export const importStates = ['reading', 'proposed', 'running', 'completed', 'failed', 'cancelled'] as const;
 export type ImportState = (typeof importStates)[number];
@@ -41,25 +40,3 @@ export interface ImportRecord {
 
 /** The row shapes that columns can be mapped to. */
 export const importTargets = rowShapeNames.map((shape) => ({ shape, fields: rowShapes[shape] }));
-
-/**
- * Checks a mapping against the columns that the source has.
- * @throws AppError `invalid` naming the field or column.
- */
-export function checkMapping(mapping: ImportMapping, columns: Proposal['columns']): void {
-  const fields: readonly string[] = rowShapes[mapping.target as RowShape];
-  const wrong = Object.keys(mapping.columns).find((field) => !fields.includes(field));
-  if (wrong !== undefined) {
-    throw refusalOf(
-      'mapping',
-      `"${wrong}" is no field of ${mapping.target}; its fields: ${fields.join(', ')}`,
-    );
-  }
-  for (const field of fields) {
-    const column = mapping.columns[field];
-    if (column === undefined) throw refusalOf('mapping', `No column is given for the field "${field}"`);
-    if (columns.some(({ name }) => name === column)) continue;
-    const known = columns.map(({ name }) => name).join(', ');
-    throw refusalOf('mapping', `The source has no column "${column}"; its columns: ${known.slice(0, 500)}`);
-  }
-}

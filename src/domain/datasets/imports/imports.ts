@@ -14,10 +14,11 @@ import type { Datasets } from '../datasets.ts';
 import { checkDatasetFile } from '../files/dataset-file.ts';
 import { datasetName } from '../files/dataset-name.ts';
 import { importPrefix } from '../files/import-note.ts';
+import { checkMapping } from './check-mapping.ts';
 import { downloadFiles, downloadFolder, keptBytes, pathsIn } from './hub-download.ts';
 import { type HubWanted, hubSplit, readHubRepo } from './hub-split.ts';
 import { createImportEntries, type ImportEntry } from './import-entries.ts';
-import { checkMapping, type ImportRecord, type ImportSource } from './import-record.ts';
+import type { ImportRecord, ImportSource } from './import-record.ts';
 import { proposeImport, runImport } from './import-run.ts';
 import { checkSourceFile } from './source-file.ts';
 
