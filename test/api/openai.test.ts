@@ -155,6 +155,32 @@ test('a seed repeats a sampled answer, max_tokens bounds it, stop ends it', asyn
     stop: [stop],
   });
   assert.is(cut.choices[0]?.text, text.slice(0, text.indexOf(stop)));
+  assert.is((cut.choices[0] as { stop_reason?: string }).stop_reason, stop);
+  assert.not('stop_reason' in (long.choices[0] ?? {}), 'the limit ended it');
+});
+
+test('an answer that has begun goes on from its text', async () => {
+  const ask = async (more: object) => {
+    const options = { model: name, messages: question, temperature: 0, ...more };
+    return client.chat.completions.create(options as OpenAI.ChatCompletionCreateParamsNonStreaming);
+  };
+  const begun = (content: string) => ({
+    messages: [...question, { role: 'assistant', content }],
+    continue_final_message: true,
+  });
+  const prompt = (await ask({ max_tokens: 1 })).usage?.prompt_tokens ?? 0;
+  const short = await ask({ ...begun('team'), max_tokens: 1 });
+  const longer = await ask({ ...begun('team: billing'), max_tokens: 4 });
+  assert.is(short.usage?.prompt_tokens, prompt + 1, 'neither the end of a turn nor another beginning');
+  assert.ok((longer.usage?.prompt_tokens ?? 0) > prompt + 1);
+  assert.ok(longer.choices[0]?.message.content, 'it goes on');
+  for (const [more, param] of [
+    [{ continue_final_message: true }, 'continue_final_message'],
+    [begun(''), 'continue_final_message'],
+    [{ ...begun('{'), response_format: { type: 'json_object' } }, 'response_format'],
+    [{ ...begun('a'), continue_final_message: 'yes' }, 'continue_final_message'],
+  ] as const)
+    assert.is((await refusal(ask(more))).param, param);
 });
 
 test('errors are what the stock client expects', async () => {

@@ -133,11 +133,30 @@ test('deltas add up to the text, and counts are exact', async () => {
   assert.ok(result.durationMs >= result.timeToFirstTokenMs);
 });
 
+test('an answer that was cut goes on with the tokens that it would have had', async () => {
+  let same = 0;
+  for (const [index, { ids, messages }] of fixture.expected.entries()) {
+    const whole = await engine.generate(request(index, { maxTokens: 12 }));
+    for (const cut of [3, 6]) {
+      const { text } = await engine.generate(request(index, { maxTokens: cut }));
+      const begun = { messages: [...messages, { role: 'assistant', content: text }], continues: true };
+      const input = { kind: 'messages', ...begun } as const;
+      const rest = await engine.generate(request(index, { input, maxTokens: 12 - cut }));
+      // An answer of a model that has learned nothing may have other tokens than its text.
+      if (rest.promptTokens !== ids.length + cut) continue;
+      assert.is(text + rest.text, whole.text);
+      same += 1;
+    }
+  }
+  assert.ok(same > 0, 'no answer has the tokens of its text');
+});
+
 test('stops at a string of the caller and does not return it', async () => {
   const whole = (await engine.generate(request(3))).text;
   const stop = whole.slice(4, 7);
   const at = whole.indexOf(stop);
   const cut = await engine.generate(request(3, { stop: [stop] }));
+  assert.is(cut.stoppedAt, stop);
   assert.is(cut.text, whole.slice(0, at));
   assert.is(cut.finishReason, 'stop');
 });

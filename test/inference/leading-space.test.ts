@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { leadingSpace } from '../../src/inference/template/leading-space.ts';
-import type { Message } from '../../src/inference/template/render.ts';
+import type { Message } from '../../src/inference/template/message.ts';
 
 /** The lead of a template that writes `before` behind its prompt, with a tokenizer that puts `mark` before a text. */
 function lead(before: string, { mark = '', prompt = '[/INST]', whole = '' } = {}): string {

@@ -10,17 +10,17 @@ function streamed(
   size: number,
   stops: string[],
   lead = '',
-): { shown: string[]; stopped: boolean } {
+): { shown: string[]; stop: string | null } {
   const stream = createTextStream(stops, lead);
   const bytes = encoder.encode(text);
   const shown: string[] = [];
   for (let at = 0; at < bytes.length; at += size) {
     const step = stream.push(bytes.subarray(at, at + size));
     shown.push(step.text);
-    if (step.stopped) return { shown, stopped: true };
+    if (step.stop !== null) return { shown, stop: step.stop };
   }
   shown.push(stream.end());
-  return { shown, stopped: false };
+  return { shown, stop: null };
 }
 
 test('a character split over tokens is shown whole', () => {
@@ -40,9 +40,9 @@ test('an unfinished character at the end is not shown', () => {
 
 test('nothing of a stop string is shown, wherever it is cut', () => {
   for (let size = 1; size <= 12; size++) {
-    const { shown, stopped } = streamed('one <|end|> two', size, ['<|end|>', '###']);
+    const { shown, stop } = streamed('one <|end|> two', size, ['<|end|>', '###']);
     assert.is(shown.join(''), 'one ');
-    assert.ok(stopped);
+    assert.is(stop, '<|end|>');
   }
 });
 

@@ -9,19 +9,20 @@ INCOMPLETE = "\ufffd"
 
 class AnswerText:
     """Turns tokens into the text to show: complete characters, without white space around the answer, and
-    nothing of a stop text, not even its beginning."""
+    nothing of a stop text, not even its beginning. `begun` are the last tokens of an answer that goes on."""
 
-    def __init__(self, decode: Callable[[list[int]], str], stops: list[str]) -> None:
+    def __init__(self, decode: Callable[[list[int]], str], stops: list[str], begun: list[int]) -> None:
         self._decode = decode
         self._stops = [stop for stop in stops if stop]
-        self._ids: list[int] = []
+        self._ids = [*begun]
         # The text of the tokens before `shown` is out. Decoding starts a few tokens earlier, because the text
         # of a token depends on those around it.
         self._from = 0
-        self._shown = 0
+        self._shown = len(begun)
         self._held = ""
-        self._begun = False
-        self.stopped = False
+        self._begun = begun != []
+        # The stop text that ended the answer.
+        self.stop: str | None = None
 
     def push(self, token: int) -> str:
         """Takes the next token; returns the text to show now."""
@@ -35,7 +36,7 @@ class AnswerText:
 
     def end(self) -> str:
         """The text that was held back, at the end of the answer."""
-        rest = "" if self.stopped else self._held.rstrip()
+        rest = "" if self.stop is not None else self._held.rstrip()
         self._held = ""
         return rest
 
@@ -44,9 +45,10 @@ class AnswerText:
         if not self._begun:
             self._held = self._held.lstrip()
             self._begun = self._held != ""
-        found = [at for at in map(self._held.find, self._stops) if at >= 0]
+        found = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
         if found:
-            shown, self._held, self.stopped = self._held[: min(found)].rstrip(), "", True
+            at, self.stop = min(found, key=lambda one: one[0])
+            shown, self._held = self._held[:at].rstrip(), ""
             return shown
         keep = max((self._overlap(stop) for stop in self._stops), default=0)
         shown = self._held[: len(self._held) - keep].rstrip()

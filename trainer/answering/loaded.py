@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-    from trainer.answering.messages import AdapterOrder, Answered, GenerateOrder, LoadOrder
+    from trainer.answering.messages import AdapterOrder, Answered, GenerateOrder, LoadOrder, Stopped
 
 CLASSES = {
     "causal": "AutoModelForCausalLM",
@@ -41,6 +42,10 @@ CLASSES = {
 HEAD = "qa_outputs"
 # Tokens of a window for encoders that name no limit, as BERT's.
 WINDOW_TOKENS = 512
+# Tokens of an answer that goes on, which the text of its next one depends on.
+SEEN_TOKENS = 8
+# Where an answer is cut out of its rendering.
+MARK = "\U000f0000"
 
 
 class Loaded:
@@ -87,7 +92,7 @@ class Loaded:
         import torch
 
         started = time.monotonic()
-        text, is_raw = self._prompt(order)
+        prompt = self._prompt(order)
         first: list[float] = []
 
         def shown(piece: str) -> None:
@@ -99,9 +104,11 @@ class Loaded:
         pieces: list[str] = []
         with self._adapted(order["adapters"]) as model, torch.inference_mode():
             answer = self._find if self._job.family == "extractive" else self._write
-            prompt_tokens, generated, reason = answer(model, order, text, is_raw, stopped, shown)
+            prompt_tokens, generated, reason, stop = answer(model, order, prompt, stopped, shown)
         ended = time.monotonic()
+        told: Stopped = {} if stop is None or stop not in order["stop"] else {"stoppedAt": stop}
         return {
+            **told,
             "text": "".join(pieces),
             "promptTokens": prompt_tokens,
             "cachedTokens": 0,
@@ -111,14 +118,15 @@ class Loaded:
             "durationMs": (ended - started) * 1000,
         }
 
-    def _prompt(self, order: GenerateOrder) -> tuple[str, bool]:
-        """The text that the model reads, and whether it is to be taken as it is."""
+    def _prompt(self, order: GenerateOrder) -> _Prompt:
         given = order["input"]
         if given["kind"] == "text":
-            return given["text"], True
-        messages = given["messages"]
+            return _Prompt(given["text"], is_raw=True)
+        messages, thinking = given["messages"], given.get("thinking")
         if self._job.family == "causal":
-            return self._rendered(messages, given.get("thinking")), False
+            if given.get("continues"):
+                return _Prompt(self._rendered(messages[:-1], thinking), self._begun(messages, thinking))
+            return _Prompt(self._rendered(messages, thinking))
         if [message["role"] for message in messages] != ["user"]:
             raise Failure(
                 "unsupported",
@@ -126,7 +134,23 @@ class Loaded:
                 "system messages.",
                 "Send one message with the role user.",
             )
-        return messages[0]["content"], True
+        return _Prompt(messages[0]["content"], is_raw=True)
+
+    def _begun(self, messages: list[dict[str, str]], thinking: bool | None) -> str:
+        """The beginning of an answer as training writes it (src/inference/template/begun-answer.ts)."""
+        *asked, last = messages
+        if thinking is False and not last.get("reasoning_content"):
+            return last["content"]
+        field = "content" if last["content"] else "reasoning_content"
+        marked = {**last, field: last[field] + MARK}
+        answer, found, _ = templates.split(self._job.template, [*asked, marked])[1].partition(MARK)
+        if not found:
+            raise Failure(
+                "unsupported",
+                "The model's template does not take up reasoning.",
+                "Ask for the answer again, with more tokens.",
+            )
+        return answer
 
     def _rendered(self, messages: list[dict[str, str]], thinking: bool | None) -> str:
         """A prompt, as `src/inference/template/render.ts` renders it: `thinking` turns reasoning on or off
@@ -182,30 +206,29 @@ class Loaded:
         self,
         model: PreTrainedModel,
         order: GenerateOrder,
-        text: str,
-        is_raw: bool,
+        prompt: _Prompt,
         stopped: Callable[[], bool],
         show: Callable[[str], None],
-    ) -> tuple[int, int, str]:
+    ) -> tuple[int, int, str, str | None]:
         """Writes an answer token by token, greedily as the samples of a training, or sampled."""
         import torch
 
         job = self._job
         decodes = job.family == "causal"
-        ids = self._input_ids(text, is_raw)
+        ids, begun = self._input_ids(prompt)
         limit = job.template.context_length
         if limit is not None and len(ids) >= limit + (not decodes):
             raise PromptTooLong(len(ids), limit)
         room = order["maxTokens"] if limit is None else min(order["maxTokens"], limit - len(ids) * decodes)
         ends = self._end_tokens()
-        stops = [*job.template.stop, *order["stop"]] if decodes and not is_raw else order["stop"]
-        described = None if is_raw else job.template.thinking
-        answer = AnswerText(decoder(job.tokenizer, described), stops)
+        stops = [*job.template.stop, *order["stop"]] if decodes and not prompt.is_raw else order["stop"]
+        described = None if prompt.is_raw else job.template.thinking
+        answer = AnswerText(decoder(job.tokenizer, described), stops, begun)
         pieces = _Pieces(answer, ends, show)
 
         def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:
             self._step()
-            ended = answer.stopped or stopped()
+            ended = answer.stop is not None or stopped()
             return torch.full((input_ids.shape[0],), ended, dtype=torch.bool, device=input_ids.device)
 
         row = torch.tensor([ids], device=model.device)
@@ -224,16 +247,27 @@ class Loaded:
             **_sampling(order),
         )
         show(answer.end())
-        if pieces.ended or answer.stopped:
-            return len(ids), pieces.count, "stop"
-        return len(ids), pieces.count, "aborted" if stopped() else "length"
+        if pieces.ended or answer.stop is not None:
+            return len(ids), pieces.count, "stop", answer.stop
+        return len(ids), pieces.count, "aborted" if stopped() else "length", None
 
-    def _input_ids(self, text: str, is_raw: bool) -> list[int]:
+    def _input_ids(self, prompt: _Prompt) -> tuple[list[int], list[int]]:
+        """The tokens that the model reads, and the last of those that the answer goes on from."""
         tokenizer = self._job.tokenizer
         if self._job.family != "causal":
-            return tokenizer(text).input_ids
-        start = text_start(tokenizer) if is_raw else []
-        return [*start, *tokenizer(text, add_special_tokens=False).input_ids]
+            return tokenizer(prompt.text).input_ids, []
+        start = text_start(tokenizer) if prompt.is_raw else []
+
+        def ids_of(text: str) -> list[int]:
+            return tokenizer(text, add_special_tokens=False).input_ids
+
+        before = [*start, *ids_of(prompt.text)]
+        if not prompt.begun:
+            return before, []
+        # As in training: apart where the tokenizer would join the prompt with its answer.
+        whole = ids_of(prompt.text + prompt.begun)
+        ids = whole if whole[: len(before)] == before else [*before, *ids_of(prompt.begun)]
+        return ids, ids[len(before) :][-SEEN_TOKENS:]
 
     def _end_tokens(self) -> list[int]:
         """The tokens that end an answer: those of the template, and of the model's configuration."""
@@ -247,15 +281,14 @@ class Loaded:
         self,
         model: PreTrainedModel,
         order: GenerateOrder,
-        text: str,
-        is_raw: bool,
+        prompt: _Prompt,
         stopped: Callable[[], bool],
         show: Callable[[str], None],
-    ) -> tuple[int, int, str]:
+    ) -> tuple[int, int, str, str | None]:
         """Finds the answer in the text before the question, the same way as at evaluations of a training."""
         from trainer.families.extractive import LONGEST_SPAN, best_span
 
-        context, separator, question = text.rstrip().rpartition("\n\n")
+        context, separator, question = prompt.text.rstrip().rpartition("\n\n")
         if not separator or not context.strip() or not question.strip():
             raise Failure(
                 "unsupported",
@@ -273,10 +306,21 @@ class Loaded:
         longest = min(LONGEST_SPAN, order["maxTokens"])
         span = best_span(self._job.tokenizer, model, question, context, length, longest, keep_on)
         if stopped():
-            return tokens, 0, "aborted"
-        cuts = [at for stop in order["stop"] if (at := span.text.find(stop)) >= 0]
-        show(span.text[: min(cuts)] if cuts else span.text)
-        return tokens, span.tokens, "stop"
+            return tokens, 0, "aborted", None
+        cuts = [(at, stop) for stop in order["stop"] if (at := span.text.find(stop)) >= 0]
+        first = min(cuts, key=lambda cut: cut[0]) if cuts else None
+        show(span.text[: first[0]] if first else span.text)
+        return tokens, span.tokens, "stop", first[1] if first else None
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """The text that the model reads, the answer's beginning if it goes on from there, and whether the text is
+    to be taken as it is."""
+
+    text: str
+    begun: str = ""
+    is_raw: bool = False
 
 
 class _Pieces:
@@ -300,7 +344,7 @@ class _Pieces:
                 self.ended = True
                 return
             # A generation ends a token after the criterion says so.
-            if self._answer.stopped:
+            if self._answer.stop is not None:
                 return
             self.count += 1
             self._show(self._answer.push(token))

@@ -30,6 +30,7 @@ class Input(TypedDict, total=False):
     text: str
     messages: list[dict[str, str]]
     thinking: bool | None
+    continues: bool
 
 
 class GenerateOrder(TypedDict):
@@ -45,7 +46,13 @@ class GenerateOrder(TypedDict):
     stop: list[str]
 
 
-class Answered(TypedDict):
+class Stopped(TypedDict, total=False):
+    """The text of the request's `stop` that ended the answer."""
+
+    stoppedAt: str
+
+
+class Answered(Stopped):
     """The `result` of `done`."""
 
     text: str

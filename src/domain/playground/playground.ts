@@ -200,7 +200,8 @@ export function createPlayground(options: {
             },
             { onText: heard, signal },
           );
-        return withReasoning(isChat ? await thinkingOf(template) : null, thinking, onText, generate);
+        const begun = isChat && input.continues ? (input.messages.at(-1) ?? null) : null;
+        return withReasoning(isChat ? await thinkingOf(template) : null, thinking, begun, onText, generate);
       };
       return figures.counted(first.counter, () =>
         counted(first, () => (other === undefined ? answer() : counted(other, answer))),

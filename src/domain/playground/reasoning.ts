@@ -1,4 +1,5 @@
 import type { GenerateResult, OnText, TokenChoice } from '../../inference/engine/engine.ts';
+import type { Message } from '../../inference/template/message.ts';
 import { readThinking } from '../../inference/template/render.ts';
 import { createChannelSplit } from './channels.ts';
 
@@ -12,6 +13,9 @@ export interface PlaygroundAnswer extends GenerateResult {
   /** What the model wrote before its answer, as its template marks it; `null` if nothing. */
   readonly reasoning: string | null;
 }
+
+/** The beginning of an answer; its reasoning is complete if it has content. */
+type Begun = Pick<Message, 'content' | 'reasoning_content'>;
 
 /** The parts of an answer as it is generated. */
 interface Parts {
@@ -91,20 +95,27 @@ export const thinkingOf: (path: string) => Promise<Thinking | null> = readThinki
 /**
  * Generates an answer and separates its reasoning; `generate` gets what is to hear its text.
  * @param asked whether the request turns reasoning on or off.
+ * @param begun the beginning of the answer, if it goes on from there.
  */
 export async function withReasoning(
   thinking: Thinking | null,
   asked: boolean | undefined,
+  begun: Begun | null,
   onAnswer: OnAnswer | undefined,
   generate: (onText: OnText | undefined) => Promise<GenerateResult>,
 ): Promise<PlaygroundAnswer> {
-  if (thinking === null) {
+  if (thinking === null || begun?.content) {
     const heard: OnText | undefined = onAnswer && ((text, tokens) => onAnswer(text, tokens, ''));
     return { ...(await generate(heard)), reasoning: null };
   }
   // A prompt that is asked not to reason has its tag closed.
-  const begun = asked === undefined ? thinking.opens : asked && thinking.opens_on;
-  const split = () => (thinking.final == null ? createReasoningSplit(thinking, begun) : createChannelSplit());
+  const opens = asked === undefined ? thinking.opens : asked && thinking.opens_on;
+  const split = () => {
+    const made = thinking.final == null ? createReasoningSplit(thinking, opens) : createChannelSplit();
+    // What the answer goes on from is known.
+    if (begun !== null) made.push(thinking.open + begun.reasoning_content);
+    return made;
+  };
   const heard = split();
   const result = await generate(
     onAnswer &&

@@ -22,8 +22,10 @@ export interface Question extends Sampling {
   readonly logprobs: number | null;
   /** Whether prompt lookup may draft tokens. The answer is the same. */
   readonly lookup: boolean;
-  /** Tokens that end the answer, besides the model's own. */
-  readonly stopTokens: ReadonlySet<number>;
+  /** Tokens that end the answer, besides the model's own, with their texts. */
+  readonly stopTokens: ReadonlyMap<number, string>;
+  /** The stop strings that are told when they end the answer. */
+  readonly toldStops: ReadonlySet<string>;
   readonly stream: TextStream;
   bytesOf(token: Token, before: readonly Token[]): Uint8Array;
   readonly signal: AbortSignal;
@@ -66,6 +68,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
   let text = '';
   let firstMs: number | null = null;
   let complete = false;
+  let stoppedAt: string | null = null;
   let lookedUpTokens = 0;
   /** The tokens of the answer. */
   const before: Token[] = [];
@@ -86,12 +89,14 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
   /** Takes the next token of the answer; returns whether the answer is complete. */
   function take({ token, probabilities }: Sampled): boolean {
     firstMs ??= performance.now() - question.cameAt;
-    if (question.stopTokens.has(token)) {
+    const stopToken = question.stopTokens.get(token);
+    if (stopToken !== undefined) {
+      stoppedAt = stopToken;
       complete = true;
       return true;
     }
     const shown = stream.push(question.bytesOf(token, before.slice(-8)));
-    if (logprobs !== null && probabilities !== undefined && !shown.stopped) {
+    if (logprobs !== null && probabilities !== undefined && shown.stop === null) {
       const bytesOf = (of: Token) => question.bytesOf(of, before.slice(-8));
       choices.push(choiceOf(token, probabilities, question.temperature, logprobs, bytesOf));
     }
@@ -101,7 +106,8 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
       lookup ??= createPromptLookup(prompt);
       lookup.add(token);
     }
-    complete = shown.stopped;
+    stoppedAt = shown.stop;
+    complete = stoppedAt !== null;
     return complete || before.length >= limit;
   }
 
@@ -148,6 +154,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
         generatedTokens: before.length,
         lookedUpTokens,
         finishReason: complete ? 'stop' : signal.aborted ? 'aborted' : 'length',
+        ...(stoppedAt !== null && question.toldStops.has(stoppedAt) ? { stoppedAt } : {}),
         timeToFirstTokenMs: firstMs ?? durationMs,
         durationMs,
         ...(logprobs === null ? {} : { tokens: choices }),

@@ -3,8 +3,8 @@
  * with, and no part of a stop string, not even its first characters.
  */
 export interface TextStream {
-  /** Takes the next bytes. Returns the text to show now, and whether a stop string was found. */
-  push(bytes: Uint8Array): { text: string; stopped: boolean };
+  /** Takes the next bytes. Returns the text to show now, and the stop string that was found, or `null`. */
+  push(bytes: Uint8Array): { text: string; stop: string | null };
   /** The text that was held back as a possible stop string, once the answer has ended. */
   end(): string;
 }
@@ -24,35 +24,36 @@ export function createTextStream(stops: readonly string[], lead = ''): TextStrea
     }
     return rest;
   };
-  let stopped = false;
+  let stop: string | null = null;
   return {
     push(bytes) {
-      if (stopped) return { text: '', stopped };
+      if (stop !== null) return { text: '', stop };
       held += withoutLead(decoder.decode(bytes, { stream: true }));
       let first = -1;
-      for (const stop of wanted) {
-        const at = held.indexOf(stop);
-        if (at >= 0 && (first < 0 || at < first)) first = at;
+      for (const one of wanted) {
+        const at = held.indexOf(one);
+        if (at < 0 || (first >= 0 && at >= first)) continue;
+        first = at;
+        stop = one;
       }
-      if (first >= 0) {
+      if (stop !== null) {
         const text = held.slice(0, first);
         held = '';
-        stopped = true;
-        return { text, stopped };
+        return { text, stop };
       }
       let keep = 0;
-      for (const stop of wanted) {
-        for (let length = Math.min(stop.length - 1, held.length); length > keep; length--) {
-          if (held.endsWith(stop.slice(0, length))) keep = length;
+      for (const one of wanted) {
+        for (let length = Math.min(one.length - 1, held.length); length > keep; length--) {
+          if (held.endsWith(one.slice(0, length))) keep = length;
         }
       }
       const text = held.slice(0, held.length - keep);
       held = held.slice(held.length - keep);
-      return { text, stopped };
+      return { text, stop };
     },
     end() {
       // the decoder keeps the bytes of an incomplete character
-      const text = stopped ? '' : held;
+      const text = stop === null ? held : '';
       held = '';
       return text;
     },

@@ -14,6 +14,8 @@ const input = v.variant('kind', [
     ),
     /** Turns reasoning on or off where the template can. */
     thinking: v.optional(v.boolean()),
+    /** Whether the last message is the beginning of the answer, which goes on from there. */
+    continues: v.optional(v.boolean()),
   }),
   v.strictObject({ kind: v.literal('text'), text: v.string() }),
 ]);
@@ -82,6 +84,8 @@ export const generateResult = v.strictObject({
   /** Those of them that were drafted, and evaluated in the same step as the token before them. */
   lookedUpTokens: v.exactOptional(v.number()),
   finishReason: v.picklist(['stop', 'length', 'aborted']),
+  /** The text of the request's `stop` that ended the answer. */
+  stoppedAt: v.exactOptional(v.string()),
   timeToFirstTokenMs: v.number(),
   durationMs: v.number(),
   /** The tokens of the text, with `logprobs`. */

@@ -8,7 +8,8 @@
  * or `{"different": INDEX, "error"}`. On an error it writes `{code, message}` to stderr and exits with code 1.
  */
 import { createInterface } from 'node:readline';
-import { type Message, readTemplate } from './render.ts';
+import type { Message } from './message.ts';
+import { readTemplate } from './render.ts';
 
 interface Rendering {
   messages: Message[];

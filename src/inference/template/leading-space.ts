@@ -1,3 +1,4 @@
+import { joinTokens } from './join-tokens.ts';
 import type { StoredTemplate } from './render.ts';
 
 const question = { role: 'user', content: 'question' };
@@ -22,13 +23,9 @@ export function leadingSpace(
     return '';
   }
   if (!whole.startsWith(prompt)) return '';
-  prompt = template.normalize(prompt);
-  whole = template.normalize(whole);
-  const before = tokenize(prompt);
-  const tokens = tokenize(whole);
-  // As in training (trainer/data/encode.py): apart from the prompt where the tokenizer would join the two.
-  const isJoined = before.some((token, index) => token !== tokens[index]);
-  const learned = isJoined ? tokenize(whole.slice(prompt.length)) : tokens.slice(before.length);
+  const normalized = (text: string) => tokenize(template.normalize(text));
+  const tokens = joinTokens({ prompt, rest: whole.slice(prompt.length) }, normalized);
+  const learned = tokens.slice(normalized(prompt).length);
   const text = Buffer.concat(learned.map(bytesOf)).toString('utf8');
   const lead = text.slice(0, Math.max(0, text.indexOf(answer.content)));
   return lead.trim() === '' ? lead : '';

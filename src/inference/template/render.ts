@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as v from 'valibot';
 import { AppError } from '../../errors.ts';
+import { begunAnswer } from './begun-answer.ts';
+import type { Joined } from './join-tokens.ts';
+import type { Message } from './message.ts';
 import { createNormalizer, storedNormalizer, unsupportedNormalizer } from './normalize.ts';
 import { compileTemplate } from './python-jinja.ts';
 
@@ -32,13 +35,6 @@ const storedTemplate = v.object({
   normalizer: v.optional(v.nullable(v.union([storedNormalizer, unsupportedNormalizer])), null),
 });
 
-export interface Message {
-  role: string;
-  content: string;
-  /** The reasoning of an answer, which the template keeps or leaves out. */
-  reasoning_content?: string | undefined;
-}
-
 /** The prompt template that training used. */
 export interface StoredTemplate {
   /** Strings that end an answer (stop strings). */
@@ -54,6 +50,11 @@ export interface StoredTemplate {
   render(messages: readonly Message[], thinking?: boolean): string;
   /** Renders a conversation that ends with an answer. @throws AppError as `render` does. */
   renderAnswered(messages: readonly Message[]): string;
+  /**
+   * Renders a conversation that ends with the beginning of an answer. @throws AppError as `render` does, and where the
+   * template leaves out reasoning that was given.
+   */
+  renderBegun(messages: readonly Message[], thinking?: boolean): Joined;
   /** A text as the tokenizer of the training normalizes it before it makes tokens. */
   normalize(text: string): string;
 }
@@ -113,15 +114,20 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
       });
     }
   };
+  const prompted = (messages: readonly Message[], thinking?: boolean): string => {
+    const prompt = rendered(messages, true, thinking);
+    return thinking === false && reasoning !== null ? prompt + withoutSwitch(reasoning, prompt) : prompt;
+  };
   return {
     stop: stored.stop,
     contextLength: stored.context_length,
     tags: reasoning === null ? '' : [reasoning.open, reasoning.close, reasoning.final].join(''),
-    render(messages, thinking) {
-      const prompt = rendered(messages, true, thinking);
-      return thinking === false && reasoning !== null ? prompt + withoutSwitch(reasoning, prompt) : prompt;
-    },
+    render: prompted,
     renderAnswered: (messages) => rendered(messages, false),
+    renderBegun: (messages, thinking) =>
+      begunAnswer(messages, thinking, reasoning, (said, isPrompt) =>
+        isPrompt ? prompted(said, thinking) : rendered(said, false, thinking),
+      ),
     normalize,
   };
 }

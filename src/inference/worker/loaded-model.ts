@@ -9,6 +9,7 @@ import { createTextStream } from '../batching/text-stream.ts';
 import { type GgufFile, readGguf } from '../gguf/gguf.ts';
 import type { GenerateOrder } from '../protocol/generation.ts';
 import type { ToWorker } from '../protocol/messages.ts';
+import { joinTokens } from '../template/join-tokens.ts';
 import { leadingSpace } from '../template/leading-space.ts';
 import { readTemplate, type StoredTemplate } from '../template/render.ts';
 import { createContention } from './contention.ts';
@@ -131,9 +132,13 @@ function createLoadedModel(
 
   function promptOf(order: GenerateOrder, template: StoredTemplate): Token[] {
     const { input } = order;
-    const text = input.kind === 'messages' ? template.render(input.messages, input.thinking) : input.text;
-    const tokens = model.tokenize(template.normalize(text), true);
-    if (input.kind === 'messages') return tokens;
+    const tokenize = (text: string) => model.tokenize(template.normalize(text), true);
+    if (input.kind === 'messages') {
+      const { messages, thinking, continues } = input;
+      if (!continues) return tokenize(template.render(messages, thinking));
+      return joinTokens(template.renderBegun(messages, thinking), tokenize);
+    }
+    const tokens = tokenize(input.text);
     const { bos } = model.tokens;
     // raw text gets the same beginning-of-text token as in training, unless it already has one
     if (model.tokens.shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
@@ -150,11 +155,11 @@ function createLoadedModel(
   }
 
   /** The stop strings that are one token each. */
-  function stopTokensOf(stops: readonly string[]): Set<number> {
-    const found = new Set<number>();
+  function stopTokensOf(stops: readonly string[]): Map<number, string> {
+    const found = new Map<number, string>();
     for (const stop of stops) {
       const [token, ...rest] = model.tokenize(stop, true);
-      if (token !== undefined && rest.length === 0 && file.tokens[token] === stop) found.add(token);
+      if (token !== undefined && rest.length === 0 && file.tokens[token] === stop) found.set(token, stop);
     }
     return found;
   }
@@ -206,7 +211,11 @@ function createLoadedModel(
         lookup: order.lookup,
         stopTokens: stopTokensOf(stops),
         goesOn: isAnswer ? new Set(tags.keys()) : noTokens,
-        stream: createTextStream(stops, isAnswer ? lead : ''),
+        toldStops: new Set(order.stop.filter((stop) => !isAnswer || !template.stop.includes(stop))),
+        stream: createTextStream(
+          stops,
+          order.input.kind === 'messages' && !order.input.continues ? lead : '',
+        ),
         bytesOf: (token, before) =>
           (isAnswer ? tags.get(token) : undefined) ??
           tokenBytes?.(token) ??

@@ -123,6 +123,7 @@ def test_it_answers_as_in_its_training_and_honours_the_request(asked):
     prompt, text = longest["prompt"], longest["text"]
     assert len(text) > 4, "it has learned to answer"
     cut = child.ask(prompt, stop=[text[3:5]])["result"]
+    assert cut["stoppedAt"] == text[3:5]
     assert cut["text"] == text[: text.index(text[3:5])].rstrip()
     refused = child.ask(
         prompt, input={"kind": "messages", "messages": [{"role": "system", "content": "x"}] * 2}
@@ -203,6 +204,13 @@ def test_the_text_part_of_a_multimodal_model_answers_as_in_its_training(name, tm
         # Samples have at most twice the tokens of the longest reference.
         assert child.ask(sample["prompt"])["result"]["text"].startswith(sample["text"])
     assert any(sample["text"] for sample in samples)
-    base = child.ask(samples[0]["prompt"], adapters=[])["result"]["text"]
+    prompt = samples[0]["prompt"]
+    whole, cut = (child.ask(prompt, maxTokens=most)["result"] for most in (8, 4))
+    messages = [{"role": "user", "content": prompt}, {"role": "assistant", "content": cut["text"]}]
+    begun = {"kind": "messages", "messages": messages, "continues": True}
+    rest = child.ask(prompt, input=begun, maxTokens=4)["result"]
+    assert cut["promptTokens"] < rest["promptTokens"] <= cut["promptTokens"] + 4
+    assert whole["text"] == cut["text"] + rest["text"]
+    base = child.ask(prompt, adapters=[])["result"]["text"]
     assert base != child.ask(samples[0]["prompt"])["result"]["text"]
     child.end()

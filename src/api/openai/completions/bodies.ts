@@ -103,6 +103,13 @@ const message = v.strictObject({
   function_call: unsupported('function calls are'),
 });
 
+/** The text of a message. */
+export const textOf = (content: v.InferOutput<typeof message>['content']): string =>
+  typeof content === 'string' ? content : content.map(({ text }) => text).join('');
+
+const isBegun = (last: v.InferOutput<typeof message> | undefined): boolean =>
+  last?.role === 'assistant' && (textOf(last.content) !== '' || Boolean(last.reasoning_content));
+
 export const chatBody = v.pipe(
   v.strictObject({
     ...common,
@@ -132,10 +139,29 @@ export const chatBody = v.pipe(
     reasoning_effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
     /** As vLLM and llama.cpp have it; it goes before `reasoning_effort`. */
     chat_template_kwargs: or(v.intersect([v.strictObject({ enable_thinking: or(v.boolean()) }), notList])),
+    /** As vLLM has it: the last message is the beginning of the answer, which goes on from there. */
+    continue_final_message: or(v.boolean()),
     verbosity: unsupported('a verbosity is'),
     web_search_options: unsupported('web search is'),
   }),
   v.forward(v.partialCheck([['n'], ['max_tokens'], ['max_completion_tokens']], fits, tooMuch), ['n']),
+  v.forward(
+    v.partialCheck(
+      [['messages'], ['continue_final_message']],
+      ({ messages, continue_final_message: continues }) => !continues || isBegun(messages.at(-1)),
+      'needs an answer that has begun as the last of messages',
+    ),
+    ['continue_final_message'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['continue_final_message'], ['response_format']],
+      ({ continue_final_message: continues, response_format: format }) =>
+        !continues || (format?.type ?? 'text') === 'text',
+      'must be text with continue_final_message: a format holds from the beginning of an answer',
+    ),
+    ['response_format'],
+  ),
   v.forward(
     v.partialCheck(
       [['logprobs'], ['top_logprobs']],

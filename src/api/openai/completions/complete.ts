@@ -72,6 +72,7 @@ interface Completion<C extends object, L> {
     readonly index: number;
     readonly logprobs: L | null;
     readonly finish_reason: string;
+    readonly stop_reason?: string;
   })[];
   readonly usage: ReturnType<typeof usageOf>;
 }
@@ -89,7 +90,10 @@ function usageOf(results: readonly PlaygroundAnswer[]) {
   };
 }
 
-const finishOf = ({ finishReason }: PlaygroundAnswer) => (finishReason === 'length' ? 'length' : 'stop');
+const endOf = ({ finishReason, stoppedAt }: PlaygroundAnswer) => ({
+  finish_reason: finishReason === 'length' ? 'length' : 'stop',
+  ...(stoppedAt === undefined ? {} : { stop_reason: stoppedAt }),
+});
 
 /**
  * Responds with a completion, in full or as server-sent events.
@@ -119,7 +123,7 @@ export async function complete<C extends object, L extends object>(
       index,
       ...spelling.whole(result.text, result.reasoning),
       logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
-      finish_reason: finishOf(result),
+      ...endOf(result),
     }));
     return { ...head, object: spelling.object, choices, usage: usageOf(results) };
   }
@@ -159,7 +163,7 @@ export async function complete<C extends object, L extends object>(
       onText: sendText,
       onEnd(index, result) {
         if (answers[index]?.first) sendText(index, '', [], '');
-        const choice = { ...spelling.piece('', false, ''), logprobs: null, finish_reason: finishOf(result) };
+        const choice = { ...spelling.piece('', false, ''), logprobs: null, ...endOf(result) };
         send(piece([{ index, ...choice }], null));
       },
     });

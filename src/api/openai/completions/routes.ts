@@ -10,6 +10,7 @@ import {
   completionBody,
   defaults,
   samplingOf,
+  textOf,
 } from './bodies.ts';
 import { chatSpelling, complete, textSpelling } from './complete.ts';
 import { grammarOf } from './response-format.ts';
@@ -76,13 +77,18 @@ export function completionRoutes({ modelReferences, playground }: Services) {
       handle: ({ body, exchange }) => {
         const messages = body.messages.map(({ role, content, reasoning_content: reasoning }) => ({
           role: role === 'developer' ? 'system' : role,
-          content: typeof content === 'string' ? content : content.map(({ text }) => text).join(''),
+          content: textOf(content),
           reasoning_content: reasoning || undefined,
         }));
         const { reasoning_effort: effort, chat_template_kwargs: asked } = body;
         const thinking = asked?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
         const request = {
-          input: { kind: 'messages' as const, messages, thinking },
+          input: {
+            kind: 'messages' as const,
+            messages,
+            thinking,
+            continues: body.continue_final_message ?? undefined,
+          },
           ...options(body, body.max_completion_tokens, exchange),
           ...modelOf(body),
           blend: blendOf(body),

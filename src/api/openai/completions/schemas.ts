@@ -10,7 +10,12 @@ const usage = v.object({
   prompt_tokens_details: v.object({ cached_tokens: v.number() }),
 });
 const head = { id: v.string(), object: v.string(), created: v.number(), model: v.string() };
-const finish = { index: v.number(), finish_reason: v.nullable(v.string()) };
+const finish = {
+  index: v.number(),
+  finish_reason: v.nullable(v.string()),
+  /** As vLLM has it: the text of `stop` that ended the answer; absent where none did. */
+  stop_reason: v.optional(v.string()),
+};
 const ofChat = { ...finish, logprobs: v.nullable(chatLogprobs) };
 
 export const chatCompletion = v.object({
