@@ -6,6 +6,7 @@ import { createExporter } from '../domain/models/exporter.ts';
 import { createHubPush } from '../domain/models/hub-push.ts';
 import { createModelRemoval, type RemoveModel } from '../domain/models/model-removal.ts';
 import { createModels } from '../domain/models/models.ts';
+import { createChats } from '../domain/playground/chats.ts';
 import { createPlayground } from '../domain/playground/playground.ts';
 import { availableMemory } from '../hardware/facts.ts';
 import { createEngine } from '../inference/engine/engine.ts';
@@ -58,6 +59,7 @@ export function composeModels(
     logger,
   });
   const playground = createPlayground({ engine, store, models, checkpoints, bases });
+  const chats = createChats(store);
   const hubPush = createHubPush({ hub, frames, models, logger });
   const tools = {
     quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
@@ -87,5 +89,5 @@ export function composeModels(
     await playground.sweep();
     return model;
   };
-  return { models, engine, checkpoints, playground, hubPush, exporter, removeModel, tools, sizeOf };
+  return { models, engine, checkpoints, chats, playground, hubPush, exporter, removeModel, tools, sizeOf };
 }

@@ -1,5 +1,6 @@
 import { openDatabase } from './open.ts';
 import { type AccessStore, createAccessStore } from './tables/access.ts';
+import { type ChatStore, createChatStore } from './tables/chats.ts';
 import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
 import { createEvaluationStore, type EvaluationStore } from './tables/evaluations.ts';
 import { createEventStore, type EventStore } from './tables/events.ts';
@@ -20,6 +21,7 @@ export interface Store {
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
   readonly evaluations: EvaluationStore;
+  readonly chats: ChatStore;
   /** Whether this database has never had a job, a model or an evaluation. */
   isUnused(): boolean;
   /** Runs `work` in one transaction. */
@@ -44,6 +46,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     fineTuning: createFineTuningStore(db),
     sweeps: createSweepStore(db),
     evaluations: createEvaluationStore(db),
+    chats: createChatStore(db),
     isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),

@@ -22,6 +22,7 @@ import type { HubPush } from './models/hub-push.ts';
 import type { RemoveModel } from './models/model-removal.ts';
 import type { Models } from './models/models.ts';
 import type { Moving } from './moving/moving.ts';
+import type { Chats } from './playground/chats.ts';
 import type { Playground } from './playground/playground.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
@@ -33,6 +34,7 @@ export interface Services {
   readonly access: Access;
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
+  readonly chats: Chats;
   readonly checkpoints: Checkpoints;
   /** What is known of the cluster for runs with several workers; `null` without `--cluster`. */
   readonly cluster: () => SeenCluster | null;

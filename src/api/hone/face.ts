@@ -22,6 +22,7 @@ import { modelExportRoutes } from './models/export-routes.ts';
 import { modelRoutes } from './models/routes.ts';
 import { examples as movingExamples } from './moving/examples.ts';
 import { moveRoutes } from './moving/routes.ts';
+import { chatRoutes } from './playground/chat-routes.ts';
 import { examples as playgroundExamples } from './playground/examples.ts';
 import { playgroundRoutes } from './playground/routes.ts';
 import { examples as serviceExamples } from './service/examples.ts';
@@ -43,7 +44,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ...withExamples(baseModelRoutes(services), baseModelsExamples),
       ...withExamples(hardwareRoutes(services), machineExamples),
       ...withExamples([...modelRoutes(services), ...modelExportRoutes(services)], modelsExamples),
-      ...withExamples(playgroundRoutes(services), playgroundExamples),
+      ...withExamples([...playgroundRoutes(services), ...chatRoutes(services)], playgroundExamples),
       ...withExamples(moveRoutes(services), movingExamples),
       ...withExamples(sweepRoutes(services), sweepsExamples),
       ...withExamples(evaluationRoutes(services), evaluationsExamples),

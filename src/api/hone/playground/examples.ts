@@ -1,7 +1,48 @@
 import { job } from '../jobs/examples.ts';
 
+const chat = {
+  id: 'c1',
+  model_id: '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+  name: null,
+  created_at: '2026-11-26T09:00:00.000Z',
+  updated_at: '2026-11-26T09:00:04.000Z',
+};
+const summary = { ...chat, title: 'My parcel has not come.', turns: 1 };
+const wholeChat = {
+  ...chat,
+  chosen: {},
+  turns: [
+    {
+      id: 'a',
+      after: '',
+      like: null,
+      system: '',
+      prompt: 'My parcel has not come.',
+      answers: [
+        {
+          name: 'Qwen3-0.6B-support · Fine-tuned',
+          text: 'Shipping: We will trace it.',
+          reasoning: null,
+          tokens: 8,
+          generation_ms: 310,
+          first_token_ms: 41,
+          end: 'complete' as const,
+          stop_reason: null,
+          rating: 'good' as const,
+          correction: null,
+        },
+      ],
+    },
+  ],
+};
+
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
+  'GET /api/playground/chats': { chats: [summary] },
+  'GET /api/playground/chats/{chat_id}': wholeChat,
+  'PUT /api/playground/chats/{chat_id}': wholeChat,
+  'PATCH /api/playground/chats/{chat_id}': { ...summary, name: 'A lost parcel', title: 'A lost parcel' },
+  'DELETE /api/playground/chats/{chat_id}': { status: 'deleted', message: 'Chat c1 was deleted' },
   'GET /api/playground/memory': {
     total_bytes: 16_777_216_000,
     free_bytes: 9_663_676_416,

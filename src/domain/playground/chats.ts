@@ -1,0 +1,92 @@
+import type { Store } from '../../db/store.ts';
+import type { ChatRow, ChatSummary } from '../../db/tables/chats.ts';
+import { AppError } from '../../errors.ts';
+
+/** One answer to a prompt. */
+export interface ChatAnswer {
+  /** What answered. */
+  readonly name: string;
+  readonly text: string;
+  readonly reasoning: string | null;
+  /** What the answer should have been. */
+  readonly correction: string | null;
+}
+
+/** A prompt with its answers, as far as the service knows it. */
+export interface ChatTurn {
+  readonly id: string;
+  /** The turn that it follows. */
+  readonly after: string;
+  readonly prompt: string;
+  readonly answers: readonly ChatAnswer[];
+}
+
+/** A chat with all its turns `T`: those that follow the same turn are versions of one. */
+export interface Chat<T extends ChatTurn> extends Omit<ChatRow, 'createdAt' | 'updatedAt'> {
+  readonly turns: readonly T[];
+}
+export type StoredChat<T extends ChatTurn> = Chat<T> & Pick<ChatRow, 'createdAt' | 'updatedAt'>;
+export type { ChatSummary } from '../../db/tables/chats.ts';
+
+/** The chats of the playground. */
+export interface Chats {
+  /** The latest first. @param search a text that the name or a turn has, in any case. */
+  list(modelId: string | null, search: string | null): readonly ChatSummary[];
+  /** @throws AppError `not_found` */
+  get<T extends ChatTurn>(id: string): StoredChat<T>;
+  /** Stores a whole chat, in place of an earlier one with its ID. */
+  put<T extends ChatTurn>(chat: Chat<T>): StoredChat<T>;
+  /** Changes what is given; turns are added or replaced. @throws AppError `not_found` */
+  change<T extends ChatTurn>(
+    id: string,
+    change: Partial<Pick<Chat<T>, 'name' | 'chosen' | 'turns'>>,
+  ): ChatSummary;
+  /** @throws AppError `not_found` */
+  remove(id: string): void;
+}
+
+const wordsOf = ({ prompt, answers }: ChatTurn): string =>
+  [prompt, ...answers.flatMap(({ text, correction }) => [text, correction ?? ''])].join('\n').toLowerCase();
+
+export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'transaction'>): Chats {
+  const now = () => new Date().toISOString();
+  const find = (id: string): ChatRow => {
+    const chat = chats.get(id);
+    if (chat === null) throw new AppError('not_found', `There is no chat ${id.slice(0, 100)}.`);
+    return chat;
+  };
+  const putTurns = (id: string, turns: readonly ChatTurn[]) => {
+    for (const turn of turns)
+      chats.putTurn(id, { id: turn.id, prompt: turn.prompt, turn, words: wordsOf(turn) });
+  };
+  const summaryOf = (id: string): ChatSummary => {
+    const { chosen: _, ...chat } = find(id);
+    const turns = chats.turns(id) as ChatTurn[];
+    return { ...chat, first: turns[0]?.prompt ?? null, turns: turns.length };
+  };
+  function get<T extends ChatTurn>(id: string): StoredChat<T> {
+    return { ...find(id), turns: chats.turns(id) as T[] };
+  }
+  return {
+    list: (modelId, search) => chats.list(modelId, search === null ? null : search.toLowerCase()),
+    get,
+    put: ({ turns, ...chat }) =>
+      transaction(() => {
+        const createdAt = chats.get(chat.id)?.createdAt ?? now();
+        chats.remove(chat.id);
+        chats.put({ ...chat, createdAt, updatedAt: now() });
+        putTurns(chat.id, turns);
+        return get(chat.id);
+      }),
+    change: (id, { turns = [], ...change }) =>
+      transaction(() => {
+        chats.put({ ...find(id), ...change, updatedAt: now() });
+        putTurns(id, turns);
+        return summaryOf(id);
+      }),
+    remove(id) {
+      find(id);
+      chats.remove(id);
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** The chats of the playground, as the service keeps them. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
+
+let service: TestService;
+test.before(async () => {
+  service = await startService({ dataDir: temporaryFolder() });
+});
+test.after(endAll);
+
+const route = '/api/playground/chats';
+const turn = (id: string, after: string, prompt: string, text = 'Yes.') => ({
+  ...{ id, after, prompt },
+  answers: [{ name: 'tiny', text }],
+});
+const listed = async (query = '') =>
+  (await service.call('GET', `${route}${query}`)).body.chats.map(({ title }: { title: string }) => title);
+
+test('a chat is stored, changed turn by turn, found, exported, deleted and stored again', async () => {
+  const words = `Where is ${'my parcel '.repeat(10)}`;
+  const put = await service.call('PUT', `${route}/c1`, { model_id: 'm1', turns: [turn('a', '', words)] });
+  assert.is(put.status, 200, JSON.stringify(put.body));
+  await service.call('PUT', `${route}/c2`, { model_id: 'm2', turns: [turn('a', '', 'Grüße "an"\nalle')] });
+  assert.equal(await listed(), ['Grüße "an" alle', `${words.slice(0, 60)}…`], 'the latest first');
+  const changed = await service.call('PATCH', `${route}/c1`, {
+    turns: [turn('b', '', 'Another version', 'STRASSE'), turn('a', '', words, 'Changed.')],
+    chosen: { '': 'b' },
+  });
+  assert.is(changed.body.turns, 2);
+  assert.equal(await listed('?model_id=m1'), [`${words.slice(0, 60)}…`]);
+  assert.equal(await listed('?search=strasse'), [`${words.slice(0, 60)}…`]);
+  assert.equal(await listed(`?search=${encodeURIComponent('GRÜSSE "AN"\nA'.replace('SS', 'ß'))}`), [
+    'Grüße "an" alle',
+  ]);
+  assert.equal(await listed('?search=prompt'), [], 'names of fields are no text');
+  await service.call('PATCH', `${route}/c1`, { name: '  A lost parcel ' });
+  assert.equal(await listed('?search=LOST'), ['A lost parcel']);
+  const { body: whole } = await service.call('GET', `${route}/c1`);
+  assert.equal(
+    [whole.name, whole.chosen, whole.turns.map(({ id }: { id: string }) => id)],
+    ['A lost parcel', { '': 'b' }, ['a', 'b']],
+  );
+  assert.is(whole.turns[0].answers[0].text, 'Changed.');
+
+  assert.is((await service.call('DELETE', `${route}/c1`)).status, 200);
+  assert.is((await service.call('GET', `${route}/c1`)).status, 404);
+  assert.is((await service.call('PATCH', `${route}/c1`, { name: 'x' })).status, 404);
+  assert.is((await service.call('DELETE', `${route}/c1`)).status, 404);
+  const again = await service.call('PUT', `${route}/c1`, whole);
+  assert.equal(
+    { ...again.body, updated_at: null, created_at: null },
+    { ...whole, updated_at: null, created_at: null },
+  );
+  assert.equal(await listed(), ['A lost parcel', 'Grüße "an" alle']);
+});
+
+test('what is no chat is refused and changes nothing', async () => {
+  const before = (await service.call('GET', route)).body;
+  const answers = [{ name: 'tiny', text: 'Yes.' }];
+  for (const [path, body] of [
+    [`${route}/a%20b`, { model_id: 'm', turns: [] }],
+    [`${route}/c1`, { model_id: 'm', turns: [{ id: 'a', after: '', answers }] }],
+    [`${route}/c1`, { model_id: 'm', turns: [{ ...turn('a', '', 'x'), after: '../x' }] }],
+    [
+      `${route}/c1`,
+      { model_id: 'm', turns: [{ ...turn('a', '', 'x'), answers: [{ ...answers[0], rating: 'fair' }] }] },
+    ],
+    [`${route}/c1`, { model_id: 'm', turns: [], more: 1 }],
+  ] as const)
+    assert.is((await service.call('PUT', path, body)).status, 400, JSON.stringify(body));
+  assert.is((await service.call('PATCH', `${route}/c1`, { name: ' ' })).status, 400);
+  assert.equal((await service.call('GET', route)).body, before);
+});
+
+test.run();
