@@ -91,6 +91,25 @@ export async function openPage(
   return { page, context, faults };
 }
 
+/**
+ * Adds up the layout shifts of a page from now on, without those that follow the user's own input.
+ * @returns what they add up to so far: https://web.dev/articles/cls
+ */
+export async function layoutShiftOf(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(() => {
+    const seen = { shift: 0 };
+    Object.assign(globalThis, { seen });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as (PerformanceEntry & {
+        value: number;
+        hadRecentInput: boolean;
+      })[])
+        if (!entry.hadRecentInput) seen.shift += entry.value;
+    }).observe({ type: 'layout-shift' });
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { seen: { shift: number } }).seen.shift);
+}
+
 /** The requests of a page that were answered with an error, from now on. */
 export function failuresOf(page: Page): string[] {
   const failed: string[] = [];

@@ -11,7 +11,15 @@ import {
   tinyModel,
   until,
 } from '../service.ts';
-import { axeViolations, closeBrowser, keepPictures, openPage, sees, typeModel } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  keepPictures,
+  layoutShiftOf,
+  openPage,
+  sees,
+  typeModel,
+} from './browser.ts';
 
 let service: TestService;
 const rows = supportRows().trimEnd().split('\n');
@@ -41,7 +49,11 @@ async function train(name: string, count: number) {
   await until(async () => (await rate.inputValue()) === '0.003', 'the rate is that of the model');
   await page.getByRole('button', { name: 'Start training' }).click();
   await page.waitForURL(/\/training\/train_\d+$/);
+  const shift = await layoutShiftOf(page);
   await page.locator('.page-head .badge[data-state="completed"]').waitFor({ timeout: patienceMs });
+  await page.locator('.verdict-card').waitFor();
+  const shifted = await shift();
+  assert.ok(shifted <= 0.1, `the page shifted by ${shifted} from the start of the run to its verdict`);
   await page.evaluate(() => scrollTo(0, 0));
   return { page, context, faults };
 }

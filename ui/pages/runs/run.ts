@@ -47,7 +47,7 @@ import { trainingTabs } from '../../views/training-tabs.ts';
 
 const logBytes = 65_536;
 const logEveryMs = 2_000;
-const views = ['Charts', 'Samples', 'Events', 'Log', 'Settings'] as const;
+const views = ['Overview', 'Charts', 'Samples', 'Events', 'Log', 'Settings'] as const;
 type View = (typeof views)[number];
 
 /** One run: its progress, charts, samples, events, log, settings and actions. */
@@ -89,7 +89,7 @@ export class RunPage extends LightElement {
 
   private get _view(): View {
     const asked = router.value.query.get('view');
-    return views.find((view) => view.toLowerCase() === asked) ?? 'Charts';
+    return views.find((view) => view.toLowerCase() === asked) ?? 'Overview';
   }
 
   protected override willUpdate(): void {
@@ -151,7 +151,7 @@ export class RunPage extends LightElement {
     }
     return html`<div class="page">
       ${trainingTabs('/training/runs', true)}
-      <header class="page-head">
+      <header class="page-head run-title">
         <div>
           <p class="eyebrow tabular">${job.job_id} · ${formatMoment(job.created_at)}</p>
           <hone-identity
@@ -167,26 +167,6 @@ export class RunPage extends LightElement {
         </div>
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
       </header>
-      ${runError(job)}
-      ${
-        job.verdict === null
-          ? html`<div class=${isActive(job.state) ? 'run-head' : ''}>
-              <section class="card" aria-label="Progress">
-                ${progressOf(job, this._run)} ${isActive(job.state) ? endNoticeButton() : nothing}
-              </section>
-              ${isActive(job.state) ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
-            </div>`
-          : html`${verdictView(job, job.verdict, isKept(job.model_id))}
-            ${
-              isKept(job.model_id)
-                ? html`<hone-model-export
-                    .modelId=${job.model_id}
-                    @made=${() => this._run.load()}
-                  ></hone-model-export>`
-                : nothing
-            }
-            ${detailsCard(job, this._run)}`
-      }
       <nav class="views" aria-label="Views of this run">
         ${views.map(
           (view) => html`<a
@@ -221,11 +201,6 @@ export class RunPage extends LightElement {
           : nothing
       }
       ${
-        job.state !== 'completed' && hasCheckpoint(job, this._run)
-          ? html`<a class="button" href="/playground/${job.model_id}">Try a checkpoint</a>`
-          : nothing
-      }
-      ${
         isResumable(job.state)
           ? html`<button type="button" class="primary" ?disabled=${this._action.busy} @click=${this._resume}>
               ${job.trained ? 'Export again' : job.last_metric === null ? 'Start again' : 'Resume'}${this._other ? ' after the running one' : ''}
@@ -233,6 +208,11 @@ export class RunPage extends LightElement {
           : nothing
       }
       ${job.request === null ? nothing : html`<button type="button" @click=${() => this._duplicate(job)}>Duplicate</button>`}
+      ${
+        job.state !== 'completed' && hasCheckpoint(job, this._run)
+          ? html`<a class="button" href="/playground/${job.model_id}">Try a checkpoint</a>`
+          : nothing
+      }
       ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
       ${
         isEnded(job.state)
@@ -320,28 +300,57 @@ export class RunPage extends LightElement {
     void this._run.load();
   }
 
+  /** While it runs, its progress and charts; then what it gained, or why it ended. */
+  private _overview(job: JobDetail): TemplateResult {
+    // One that has just been completed has its verdict in a moment: until then nothing moves.
+    const isRunning = isActive(job.state) || job.state === 'completed';
+    if (job.verdict === null) {
+      return html`${runError(job)}
+        <div class=${isRunning ? 'run-head' : ''}>
+          <section class="card" aria-label="Progress">
+            ${progressOf(job, this._run)} ${isRunning ? endNoticeButton() : nothing}
+          </section>
+          ${isRunning ? html`<hone-live-hardware></hone-live-hardware>` : nothing}
+        </div>
+        ${this._charts(job)}`;
+    }
+    return html`${verdictView(job, job.verdict, isKept(job.model_id))}
+      ${
+        isKept(job.model_id)
+          ? html`<hone-model-export .modelId=${job.model_id} @made=${() => this._run.load()}></hone-model-export>`
+          : nothing
+      }
+      ${detailsCard(job, this._run)} ${this._charts(job)}`;
+  }
+
+  private _charts(job: JobDetail): TemplateResult {
+    if (this._run.series.steps.length === 0) {
+      return html`<section class="card">
+        ${empty(
+          'No charts yet',
+          isActive(job.state)
+            ? 'Charts appear after the first step.'
+            : 'This run ended before its first step.',
+        )}
+      </section>`;
+    }
+    return html`<section class="card" aria-label="Charts">
+      <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
+      ${runCharts(this._run, this._group)} ${thinned(this._run)}
+      <p class="note">
+        Outliers are left out of the range unless it has all values: they are farther from the middle 90% than 1.5 times
+        its width. Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
+      </p>
+    </section>`;
+  }
+
   private _content(job: JobDetail): TemplateResult {
     this._group.title = job.display_name;
     switch (this._view) {
+      case 'Overview':
+        return this._overview(job);
       case 'Charts':
-        return this._run.series.steps.length === 0
-          ? html`<section class="card">
-              ${empty(
-                'No charts yet',
-                isActive(job.state)
-                  ? 'Charts appear after the first step.'
-                  : 'This run ended before its first step.',
-              )}
-            </section>`
-          : html`<section class="card" aria-label="Charts">
-              <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
-              ${runCharts(this._run, this._group)}
-              ${thinned(this._run)}
-              <p class="note">
-                Outliers are left out of the range unless it has all values: they are farther from the middle 90% than 1.5
-                times its width. Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
-              </p>
-            </section>`;
+        return this._charts(job);
       case 'Samples':
         return html`<section class="card" aria-label="Samples">${runSamples(this._run)}</section>`;
       case 'Events':
