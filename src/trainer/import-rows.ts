@@ -30,10 +30,14 @@ export const importMapping = v.object({
   system: v.exactOptional(v.string()),
   /** The columns that rows keep as `metadata`. */
   metadata: v.exactOptional(v.array(v.string())),
+  /** What labels of Hugging Face's datasets become; names by default. */
+  labels: v.exactOptional(v.picklist(['names', 'numbers'])),
 });
 export type ImportMapping = v.InferOutput<typeof importMapping>;
 
 const text = v.nullable(v.string());
+/** A reason for which rows do not fit, and how many. */
+const leftOut = v.array(v.object({ column: text, message: v.string(), rows: v.number() }));
 const count = v.number();
 const fault = { line: v.nullable(v.number()), column: text, message: v.string() };
 
@@ -41,8 +45,10 @@ const fault = { line: v.nullable(v.number()), column: text, message: v.string() 
 const importEvent = v.variant('event', [
   v.object({
     event: v.literal('proposal'),
-    container: v.picklist(['jsonl', 'json', 'csv', 'tsv', 'parquet']),
+    container: v.picklist(['jsonl', 'json', 'csv', 'tsv', 'parquet', 'arrow']),
     compression: v.nullable(v.literal('gzip')),
+    /** The keys of a JSON object under which the rows are, with dots. */
+    rows_at: text,
     shape: v.string(),
     target: text,
     mapping: v.nullable(importMapping),
@@ -54,9 +60,20 @@ const importEvent = v.variant('event', [
     samples: v.array(v.object({ row: count, before: v.unknown(), after: v.unknown(), problem: text })),
     total_bytes: count,
   }),
+  /** Of the first rows, how many fit: `rows` is estimated from them unless `is_exact`. */
+  v.object({
+    event: v.literal('count'),
+    rows: count,
+    is_exact: v.boolean(),
+    checked: count,
+    fit: v.nullable(count),
+    left_out: leftOut,
+    /** What ends the source before its end. */
+    fault: text,
+  }),
   v.object({ event: v.literal('problem'), ...fault }),
   v.object({ event: v.literal('progress'), done_bytes: count, rows: count, skipped: count }),
-  v.object({ event: v.literal('end'), rows: count, skipped: count, problems: count }),
+  v.object({ event: v.literal('end'), rows: count, skipped: count, problems: count, left_out: leftOut }),
   v.object({ event: v.literal('failed'), ...fault }),
 ]);
 export type ImportEvent = v.InferOutput<typeof importEvent>;

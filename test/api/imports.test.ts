@@ -350,10 +350,42 @@ test('bad rows are counted, and left out if asked', async () => {
     },
   ]);
   assert.match(failed.error.message, /and 1 more.*skip_invalid/);
+  const reasons = failed.problems.map(({ column, message }: Json) => ({
+    column,
+    message: message.replace(/^Line \d+: /, ''),
+    rows: 1,
+  }));
+  assert.equal(failed.left_out, reasons);
+  // It was known before.
+  const { row_count: counted } = record;
+  assert.equal([counted.rows, counted.is_exact, counted.fit, counted.left_out], [14, true, 12, reasons]);
   const done = await run(record.id, { skip_invalid: true });
   assert.equal([done.state, done.progress.rows, done.progress.skipped], ['completed', 12, 2]);
   const { body } = await service.call('GET', `/api/datasets/${done.dataset}`);
   assert.equal([body.import.rows_read, body.import.rows_skipped, body.num_examples], [14, 2, 12]);
+});
+
+test('rows that are left out of all, or nearly all, are told by column before and after', async () => {
+  const lists = numbers.map((n) => ({ input: [`${n}`], output: 'A' }));
+  const record = await propose(
+    'lists.json',
+    JSON.stringify({ made: 'by hand', data: [mappedRow(1), ...lists] }, null, 1),
+  );
+  assert.equal([record.container, record.rows_at, record.state], ['json', 'data', 'proposed']);
+  const why = {
+    column: 'input',
+    message: 'column "input" holds a list, which does not fit; map a column of text',
+  };
+  assert.equal(record.row_count, {
+    ...{ rows: 13, is_exact: true, checked: 13, fit: 1, fault: null },
+    left_out: [{ ...why, rows: 12 }],
+  });
+  const failed = await run(record.id, { skip_invalid: true });
+  assert.equal([failed.state, failed.left_out], ['failed', [{ ...why, rows: 12 }]]);
+  assert.match(
+    failed.error.message,
+    /12 were left out: column "input" holds a list.*\(12 rows\).*1 examples/,
+  );
 });
 
 test('a stored dataset and a path are imported, and convert does so in one step', async () => {

@@ -161,6 +161,8 @@ test('faults are told by line and column, and the rows that have none can be imp
   rows[4] = 'only one cell';
   await choose(page, 'uneven.csv', ['question,reply,rest', ...rows].join('\n'));
   await page.waitForURL(/\/datasets\/import\//);
+  await sees(page, '14 rows, 13 fit.');
+  await sees(page, /has 1 value, but the header has 3 columns.*: 1 row/);
   await page.getByRole('button', { name: 'Start import' }).click();
   await sees(page, /nothing of it was stored/);
   await page.locator('.panel-error tbody tr', { hasText: '6' }).first().waitFor();

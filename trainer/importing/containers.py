@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -15,21 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import msgspec
 
 from trainer.importing.faults import BadRow, Fault
-from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
-from trainer.importing.values import root_of
+from trainer.importing.json_window import JsonWindow, seek
+from trainer.importing.limits import MAXIMUM_ROW_BYTES
+from trainer.importing.source import Source
+from trainer.importing.tables import Table, read_tables
 
 if TYPE_CHECKING:
     import _csv
 
 # Bytes of a block of CSV for pyarrow, and the longest row that it reads; csv reads longer ones.
 CSV_BLOCK_BYTES = 2**19
-# The size of a batch of a Parquet file, as it is in the file.
-BATCH_BYTES = 2**20
-BATCH_ROWS = 4096
-# Characters of a JSON array that are read at a time.
-TEXT_CHARACTERS = 2**20
-
-JSON_SPACE = re.compile(r"[ \t\r\n]*")
 # How an object in an array begins behind the one before: with a comma and, mostly, the same first key.
 NEXT_OBJECT = re.compile(r"[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*\"[^\"\\\\]*\"")
 # Characters of a JSON array that are decoded at once.
@@ -39,32 +33,6 @@ BATCH_CHARACTERS = 2**17
 Rows = Iterator[tuple[int, "dict[str, Any] | BadRow"]]
 # Rows one by one, or many at once with the number of the first.
 Parts = Iterator[tuple[int, "dict[str, Any] | BadRow | Table | Batch"]]
-
-
-class Table(NamedTuple):
-    """Rows as lists of the values of their columns."""
-
-    names: list[str]
-    columns: list[list[object]]
-    # Whether every value is a text.
-    is_text: bool
-
-    def numbered(self, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The rows one by one, with their numbers."""
-        rows = zip(*self.columns, strict=True)
-        return (
-            (number, dict(zip(self.names, values, strict=True))) for number, values in enumerate(rows, first)
-        )
-
-    def has_any(self, columns: Sequence[str]) -> bool:
-        """Whether a row has one of these columns."""
-        return any(column in self.names for column in columns)
-
-    def texts(self, columns: list[str]) -> list[tuple[str, ...]] | None:
-        """The values of these columns row by row; None if some are no text."""
-        if not self.is_text or not set(columns) <= set(self.names):
-            return None
-        return list(zip(*(self.columns[self.names.index(column)] for column in columns), strict=True))
 
 
 class Batch(NamedTuple):
@@ -102,12 +70,12 @@ def read_rows(source: Source, scratch: Path, columns: list[str] | None = None) -
 def read_parts(source: Source, scratch: Path, columns: list[str] | None = None) -> Parts:
     """The rows of a source.
 
-    @param scratch where a compressed Parquet file is unpacked.
+    @param scratch where a compressed Parquet or Arrow file is unpacked.
     @param columns the only ones that are needed, if all of them become text; the others may be left out.
     @raises Fault for what cannot be read at all.
     """
-    if source.container == "parquet":
-        yield from _parquet(source, scratch, columns)
+    if source.container in ("parquet", "arrow"):
+        yield from read_tables(source, scratch, columns)
         return
     try:
         if source.container == "json":
@@ -138,42 +106,13 @@ def _jsonl(source: Source) -> Rows:
                 yield number, row if isinstance(row, dict) else _no_object(row)
 
 
-class _Window:
-    """A part of a text that is read forwards."""
-
-    def __init__(self, file: TextIO):
-        self.file, self.text, self.at, self.line, self.ended = file, "", 0, 1, False
-        # Whether a part of it could not be decoded as many objects of one kind.
-        self.is_uneven = False
-
-    def more(self) -> None:
-        """Reads on, dropping what is before the place."""
-        read = self.file.read(max(TEXT_CHARACTERS, len(self.text) - self.at))
-        self.text, self.at, self.ended = self.text[self.at :] + read, 0, read == ""
-
-    def move(self, end: int) -> None:
-        self.line += self.text.count("\n", self.at, end)
-        self.at = end
-
-    def next(self) -> str:
-        """The next character that is no white space, or nothing at the end."""
-        while True:
-            if space := JSON_SPACE.match(self.text, self.at):
-                self.move(space.end())
-            if self.at < len(self.text):
-                return self.text[self.at]
-            if self.ended:
-                return ""
-            self.more()
-
-
 def _json_array(source: Source) -> Parts:
     decode = json.JSONDecoder().raw_decode
     cut_short = "the JSON array is cut short: its closing bracket is missing. Copy or download it again."
     with source.text() as file:
-        window = _Window(file)
-        window.next()
-        window.move(1 + window.at)
+        window = JsonWindow(file)
+        seek(window, source.rows_at)
+        window.step()
         if window.next() == "]":
             return
         while True:
@@ -212,14 +151,14 @@ def _json_array(source: Source) -> Parts:
             if follows != ",":
                 why = cut_short if follows == "" else f"{follows!r} stands where a comma belongs. Correct it."
                 raise Fault(f"Line {window.line}: {why}", window.line)
-        if window.next() != "":
+        if not source.rows_at and window.next() != "":
             raise Fault(
                 f"Line {window.line}: more follows the end of the JSON array. Put all rows into one array.",
                 window.line,
             )
 
 
-def _alike(window: _Window) -> Parts:
+def _alike(window: JsonWindow) -> Parts:
     """The objects behind the one that ends at the window's place, as long as they begin as the next one does
     and take as many lines. They are decoded many at a time, which is three times as fast; the place is then
     behind the last of them."""
@@ -346,46 +285,6 @@ def _bad_csv(line: int, error: csv.Error) -> Fault:
             line,
         )
     return Fault(f"Line {line}: {str(error)[:100]}. Write double quotes within a quoted value twice.", line)
-
-
-def _parquet(source: Source, scratch: Path, wanted: list[str] | None) -> Parts:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    # It takes 30 MB less than the default, which keeps what was freed.
-    pa.set_memory_pool(pa.system_memory_pool())
-    path = source.path
-    if source.compression is not None:
-        path = scratch / f"{path.name}.parquet"
-        with source.open() as packed, open(path, "wb") as unpacked:
-            shutil.copyfileobj(packed, unpacked, 2**20)
-    number = 0
-    try:
-        # Without a buffer size, whole columns of a row group would be read at once.
-        with parquet.ParquetFile(path, buffer_size=2**18, pre_buffer=False) as file:
-            metadata = file.metadata
-            roots = {root_of(column, file.schema_arrow.names) for column in wanted or ()}
-            names = [name for name in file.schema_arrow.names if wanted is None or name in roots]
-            total = sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
-            rows = max(1, min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(1, total)))
-            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
-                is_text = [pa.types.is_string(column.type) for column in batch.columns]
-                columns = [
-                    column.to_numpy(zero_copy_only=False).tolist() if text else column.to_pylist()
-                    for column, text in zip(batch.columns, is_text, strict=True)
-                ]
-                has_gaps = any(column.null_count > 0 for column in batch.columns)
-                yield number + 1, Table(names, columns, is_text=all(is_text) and not has_gaps)
-                number += batch.num_rows
-                source.fraction = number / max(1, metadata.num_rows)
-    except UnicodeDecodeError as error:
-        raise Fault(f"A text behind row {number} is not UTF-8 ({error.reason}).", number + 1) from None
-    except (pa.ArrowException, OSError) as error:
-        behind = f" behind row {number}" if number else ""
-        raise Fault(
-            f"The Parquet file cannot be read{behind} ({str(error).splitlines()[0][:200]})."
-            " It may be cut short or damaged: copy or download it again."
-        ) from None
 
 
 def _too_long(line: int) -> Fault:

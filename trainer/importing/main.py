@@ -1,7 +1,7 @@
 """`python -m trainer import`: looks at a dataset of another format, or prints its rows as JSONL.
 
 The request, `Request` as JSON, comes from standard input. Rows go to standard output. Standard error has one
-JSON object a line: `proposal`, `problem`, `progress`, and at the end `end` or `failed`.
+JSON object a line: `proposal`, `count`, `problem`, `progress`, and at the end `end` or `failed`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.abc import MetaPathFinder
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trainer.importing.containers import Batch, Table, read_parts, read_rows
+from trainer.importing.containers import Batch, read_parts, read_rows
 from trainer.importing.faults import BadRow, Fault
+from trainer.importing.limits import MAXIMUM_ROW_BYTES
 from trainer.importing.proposal import propose
 from trainer.importing.shapes import Conversion, Row, conversion_of
-from trainer.importing.source import MAXIMUM_ROW_BYTES, Source
+from trainer.importing.source import Source
+from trainer.importing.tables import Table
 from trainer.importing.values import columns_of, value_at
 
 # Rows that are looked at to find their shape and columns, and those that are shown.
@@ -28,6 +32,12 @@ HEAD_ROWS = 20
 SAMPLES = 3
 # Problems that are told one by one; of more, only their number.
 TOLD_PROBLEMS = 100
+# Containers whose rows are numbered; those of the others have lines.
+TABLES = ("parquet", "arrow")
+# Reasons that are counted, and those that are told.
+MAXIMUM_COSTS, TOLD_COSTS = 1000, 10
+# Before an import starts, its rows are converted until about so many bytes of them were.
+COUNTED_BYTES = 2**23
 # Rows are written in pieces of about this size.
 PIECE_BYTES = 2**18
 PROGRESS_SECONDS = 0.2
@@ -55,6 +65,8 @@ class _Import:
         self.request = request
         self.rows = self.skipped = self.problems = 0
         self.told_at = time.monotonic()
+        # How many rows do not fit, by column and reason.
+        self.costs: Counter[tuple[str | None, str]] = Counter()
 
     def tell(self, event: str, **fields: object) -> None:
         # As ASCII: newer releases of Node divide lines at U+2028 as well.
@@ -68,21 +80,63 @@ class _Import:
         self.total_bytes = sum(path.stat().st_size for path in paths)
         conversion = self._propose(first)
         if not self.request.run:
+            self._count(first, conversion)
             return
         if conversion is None:
             raise Fault("The columns are in no known format: choose which column each field is taken from.")
         read_bytes = 0
         for path in paths:
             source = first if path == paths[0] else Source(path, limit)
+            source.label_names = self._label_names()
             if source.container != first.container:
                 raise Fault(f"{path.name} is {source.container}, and {paths[0].name} is {first.container}.")
             self._print_rows(source, conversion, read_bytes)
             read_bytes += source.size
         self._progress(read_bytes)
-        self.tell("end", rows=self.rows, skipped=self.skipped, problems=self.problems)
+        self.tell("end", rows=self.rows, skipped=self.skipped, problems=self.problems, left_out=self._costs())
+
+    def _label_names(self) -> bool:
+        return (self.request.mapping or {}).get("labels") != "numbers"
+
+    def _count(self, source: Source, conversion: Conversion | None) -> None:
+        """Tells how many rows there are, and how many of the first ones fit."""
+        fault, size = None, 0
+        share: float | None = None
+        try:
+            for lines, _ in self._converted(source, conversion):
+                size += len(lines)
+                done = source.done_bytes()
+                if (size > COUNTED_BYTES or done > 8 * COUNTED_BYTES) and done < source.size:
+                    share = done / source.size
+                    break
+        except Fault as stopped:
+            fault = stopped.message
+        checked = self.rows + self.problems
+        rows = checked if share is None else round(checked / share)
+        if source.total_rows is not None and fault is None:
+            rows, share = source.total_rows, None
+        # The other files are taken to be like the first.
+        is_exact = share is None and fault is None and len(self.request.paths) == 1
+        self.tell(
+            "count",
+            rows=round(rows * self.total_bytes / source.size),
+            is_exact=is_exact,
+            checked=checked,
+            fit=None if conversion is None else self.rows,
+            left_out=self._costs(),
+            fault=fault,
+        )
+
+    def _costs(self) -> list[dict[str, object]]:
+        """What most of the rows that do not fit have in common."""
+        return [
+            {"column": column, "message": message, "rows": rows}
+            for (column, message), rows in self.costs.most_common(TOLD_COSTS)
+        ]
 
     def _propose(self, source: Source) -> Conversion | None:
         """Tells what the source is. @returns the conversion, or None where a mapping must be chosen."""
+        source.label_names = self._label_names()
         head = list(islice(read_rows(source, Path(self.request.scratch)), HEAD_ROWS))
         rows = [row for _, row in head if isinstance(row, dict)]
         if not head:
@@ -107,7 +161,11 @@ class _Import:
             mapping=mapping,
             used=conversion.columns if conversion else [],
             guessed=is_guess,
-            columns=[{"name": name, "type": _kind_of(rows, name)} for name in columns],
+            rows_at=".".join(source.rows_at) or None,
+            columns=[
+                {"name": name, "type": "label" if name in source.labels else _kind_of(rows, name)}
+                for name in columns
+            ],
             samples=[self._sample(source, number, row, conversion) for number, row in head[:SAMPLES]],
             total_bytes=self.total_bytes,
         )
@@ -127,30 +185,37 @@ class _Import:
         return {"row": number, "before": before, "after": after, "problem": problem}
 
     def _print_rows(self, source: Source, conversion: Conversion, read_bytes: int) -> None:
-        encode = msgspec.json.Encoder().encode
-        columns = conversion.columns if conversion.flat or source.container == "parquet" else None
-        write, convert = sys.stdout.buffer.write, conversion.convert
+        write = sys.stdout.buffer.write
         piece = bytearray()
-
-        def add(lines: bytes, count: int) -> None:
-            nonlocal piece
-            self.rows += count
+        for lines, _ in self._converted(source, conversion):
             # Once the import has failed, only its faults are of interest.
             if self.problems > 0 and not self.request.skip_invalid:
-                return
+                continue
             piece += lines
             if len(piece) >= PIECE_BYTES:
                 write(piece)
                 piece = bytearray()
                 if time.monotonic() - self.told_at > PROGRESS_SECONDS:
                     self._progress(read_bytes + source.done_bytes())
+        write(piece)
+        sys.stdout.buffer.flush()
 
+    def _converted(self, source: Source, conversion: Conversion | None) -> Iterator[tuple[bytes, int]]:
+        """Converted rows as lines of JSON, one or many with their number; others are noted.
+
+        @param conversion None for the rows as they are.
+        """
+        encode = msgspec.json.Encoder().encode
+        is_table = source.container in TABLES
+        columns = conversion.columns if conversion and (conversion.flat or is_table) else None
+        convert = conversion.convert if conversion else dict[str, Any]
         for start, part in read_parts(source, Path(self.request.scratch), columns):
             rows: Iterable[tuple[int, dict[str, Any] | BadRow]]
             if isinstance(part, Table | Batch):
-                found = _lines(part, conversion)
+                found = _lines(part, conversion) if conversion else None
                 if found is not None:
-                    add(*found)
+                    self.rows += found[1]
+                    yield found
                     continue
                 rows = part.numbered(start)
             else:
@@ -165,23 +230,24 @@ class _Import:
                 except (BadRow, UnicodeEncodeError) as error:
                     self._note(source, number, error)
                 else:
-                    add(line + b"\n", 1)
-        write(piece)
-        sys.stdout.buffer.flush()
+                    self.rows += 1
+                    yield line + b"\n", 1
 
     def _note(self, source: Source, number: int, error: BadRow | UnicodeEncodeError) -> None:
         self.problems += 1
         self.skipped += self.request.skip_invalid
-        if self.problems <= TOLD_PROBLEMS:
-            if isinstance(error, BadRow):
-                message, column = error.message, error.column
-            else:
-                message, column = "has half of a surrogate pair, which is no character; remove it", None
+        if isinstance(error, BadRow):
+            message, column = error.message, error.column
+        else:
+            message, column = "has half of a surrogate pair, which is no character; remove it", None
+        if len(self.costs) < MAXIMUM_COSTS or (column, message) in self.costs:
+            self.costs[column, message] += 1
+        if self.problems <= TOLD_PROBLEMS and self.request.run:
             self.tell("problem", line=number, column=column, message=self._place(source, number, message))
 
     def _place(self, source: Source, number: int, message: str) -> str:
         among = f" of {source.path.name}" if len(self.request.paths) > 1 else ""
-        return f"{'Row' if source.container == 'parquet' else 'Line'} {number}{among}: {message}"
+        return f"{'Row' if source.container in TABLES else 'Line'} {number}{among}: {message}"
 
     def _progress(self, done_bytes: int) -> None:
         self.told_at = time.monotonic()
@@ -237,10 +303,17 @@ def _shown(value: object, levels: int = SHOWN_LEVELS) -> object:
     return f"({len(value):,} bytes)" if isinstance(value, bytes) else str(value)[:SHOWN_CHARACTERS]
 
 
+class _WithoutPandas(MetaPathFinder):
+    """To make a list of a column, pyarrow imports pandas if there is one, which takes 60 MB and 0.4 s."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"{fullname} is not needed", name=fullname)
+
+
 def main() -> int:
     """Runs one import. @returns the exit status: 0 wherever `end`, `failed` or a proposal was told."""
-    # To make a list of a column, pyarrow imports pandas if there is one, which takes 60 MB and 0.4 s.
-    sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _WithoutPandas())
     work = _Import(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
     try:
         work.run()

@@ -101,7 +101,7 @@ def _chosen(mapping: Mapping[str, Any]) -> Conversion:
     templates = {field: Template(text) for field, text in (mapping.get("templates") or {}).items()}
     system = Template(mapping["system"]) if mapping.get("system") else None
     kept = mapping.get("metadata") or []
-    if not templates and system is None and not kept:
+    if not (templates or system or kept):
         return _mapped("columns", target, columns)
     plain = None if templates else _mapped("columns", target, columns)
 

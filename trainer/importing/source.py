@@ -6,20 +6,21 @@ import codecs
 import csv
 import gzip
 import io
+import json
 import re
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.importing.faults import Fault
+from trainer.importing.json_window import JsonWindow, lists_of
+from trainer.importing.limits import MAXIMUM_ROW_BYTES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 # What is looked at to tell containers apart.
 HEAD_BYTES = 2**16
-# The length of a row that Hone stores (src/domain/datasets/rows/row-validator.ts).
-MAXIMUM_ROW_BYTES = 2**24
 # Unicode byte order marks. UTF-32 is not among them: its mark begins as that of UTF-16.
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 # Separators of values, the likelier first.
@@ -28,13 +29,15 @@ DELIMITERS = ",\t;|"
 SEPARATOR_LINE = re.compile(r"sep=(\\t|.)", re.IGNORECASE)
 # Rows that are looked at to find the separator.
 LOOKED_ROWS = 20
+# Arrow's file format, and its stream format, as Hugging Face's datasets write it.
+ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 # Other formats, by their first bytes: what they are, and what to do.
 OTHERS = (
     (b"PK\x03\x04", "a ZIP archive (as .xlsx files are)", "Unpack it, or export the sheet as CSV."),
     (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", "Unpack it, or compress it with gzip."),
     (b"BZh", "compressed with bzip2", "Unpack it, or compress it with gzip."),
     (b"\xfd7zXZ", "compressed with xz", "Unpack it, or compress it with gzip."),
-    (b"ARROW1", "an Arrow file", "Save it as Parquet."),
+    (b"FEA1", "a Feather file of version 1", "Save it as Feather of version 2, or as Parquet."),
     (b"SQLite format 3", "a SQLite database", "Export the table as CSV."),
     (b"%PDF", "a PDF document", "Export its text as CSV or JSONL."),
 )
@@ -90,7 +93,7 @@ class Expanded(io.RawIOBase):
 
 
 class Source:
-    """One file to import. `container` is jsonl, json, csv, tsv or parquet.
+    """One file to import. `container` is jsonl, json, csv, tsv, parquet or arrow.
 
     @raises Fault for an empty file, and for what is none of these.
     """
@@ -108,6 +111,12 @@ class Source:
             raise Fault("The file is empty. Choose a file with rows.")
         self.encoding = next((name for mark, name in MARKS if head.startswith(mark)), "utf-8")
         self.delimiter = ","
+        # The keys of a JSON object under which the rows are.
+        self.rows_at: tuple[str, ...] = ()
+        # Of a table: its rows, if it tells; the names of labels, and whether they are taken for the numbers.
+        self.total_rows: int | None = None
+        self.labels: dict[str, list[str]] = {}
+        self.label_names = True
         # Lines before the header: Excel's first one can name the separator.
         self.skipped_lines = 0
         self.container = self._container(head)
@@ -130,6 +139,8 @@ class Source:
     def _container(self, head: bytes) -> str:
         if head.startswith(b"PAR1"):
             return "parquet"
+        if head.startswith(ARROW):
+            return "arrow"
         for magic, what, advice in OTHERS:
             if head.startswith(magic):
                 raise Fault(f"The file is {what}. {advice}")
@@ -138,20 +149,64 @@ class Source:
         if "\0" in text:
             raise Fault(
                 "The file is binary, or in an encoding such as UTF-16 without a byte order mark."
-                " Use JSONL, a JSON array, CSV, TSV or Parquet; save text as UTF-8."
+                " Use JSONL, JSON, CSV, TSV, Parquet or Arrow; save text as UTF-8."
             )
         if text == "":
             raise Fault("The file has nothing but white space. Choose a file with rows.")
         if text.startswith("["):
             return "json"
         if text.startswith("{"):
-            return "jsonl"
+            return "json" if self._is_one_object() else "jsonl"
         first = text.split("\n", 1)[0]
         if named := SEPARATOR_LINE.fullmatch(first.strip(" \r")):
             self.delimiter, self.skipped_lines = named.group(1).replace("\\t", "\t"), 1
         else:
             self.delimiter = _delimiter_of(text, first)
         return "tsv" if self.delimiter == "\t" else "csv"
+
+    def _is_one_object(self) -> bool:
+        """Whether the file is one object, and not one a line; then finds the rows in it."""
+        with self.text() as file:
+            try:
+                line = next(
+                    line for line in iter(lambda: file.readline(MAXIMUM_ROW_BYTES), "") if line.strip()
+                )
+                row = json.loads(line)
+            except ValueError as error:
+                place = getattr(error, "pos", 0)
+                # An object that goes on in the next line fails at the end of the first.
+                if place < len(line.rstrip()) or len(line) == MAXIMUM_ROW_BYTES:
+                    return False
+                if _is_row(
+                    next((line for line in iter(lambda: file.readline(2**20), "") if line.strip()), "")
+                ):
+                    return False
+            except RecursionError:
+                return False
+            else:
+                if any(_is_conversation(value) for value in row.values()):
+                    return False
+                if not any(_is_rows(value) for value in row.values()) or file.read(2**10).strip():
+                    return False
+        with self.text() as file:
+            window = JsonWindow(file)
+            try:
+                found = dict(lists_of(window))
+                has_more = window.next() != ""
+            except UnicodeError:
+                raise self.bad_byte() from None
+        if has_more:
+            raise Fault(
+                f"Line {window.line}: a JSON object ends here, and more follows. Write one object per line.",
+                window.line,
+            )
+        if not found:
+            raise Fault(
+                "The file is one JSON object without a list of rows."
+                " Write the rows as a JSON array, or one object per line."
+            )
+        self.rows_at = max(found, key=lambda path: found[path])
+        return True
 
     def bad_byte(self) -> Fault:
         """Where the text is not in its encoding, found by reading it once more."""
@@ -175,6 +230,23 @@ class Source:
                     line,
                 )
         return Fault(f"The file ends within a character of {name}. Copy or download it again.", line)
+
+
+def _is_row(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_rows(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_is_rows(one) for one in value.values())
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def _is_conversation(value: object) -> bool:
+    return _is_rows(value) and isinstance(value, list) and ("role" in value[0] or "from" in value[0])
 
 
 def _delimiter_of(text: str, header: str) -> str:

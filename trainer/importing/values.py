@@ -38,7 +38,8 @@ def text_of(row: Mapping[str, Any], column: str) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    kind = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "no text"
+    kinds = ((list, "a list"), (dict, "an object"), (bytes, "binary data"))
+    kind = next((words for kind, words in kinds if isinstance(value, kind)), "no text")
     raise BadRow(f'column "{column}" holds {kind}, which does not fit; map a column of text', column)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trainer.importing import containers
+from trainer.importing import containers, json_window
 from trainer.importing.conversation import messages_of
 from trainer.importing.faults import BadRow, Fault
 from trainer.importing.proposal import propose
@@ -41,7 +43,7 @@ def test_an_array_is_read_the_same_however_its_text_is_cut(tmp_path, monkeypatch
     for indent in (None, 1):
         path = write(tmp_path, "\n " + json.dumps(rows, indent=indent) + "\n")
         for size in (*range(1, 40), 1000):
-            monkeypatch.setattr(containers, "TEXT_CHARACTERS", size)
+            monkeypatch.setattr(json_window, "TEXT_CHARACTERS", size)
             assert rows_of(path) == rows, size
 
 
@@ -226,6 +228,9 @@ def test_columns_are_proposed_by_words_in_their_names_and_by_their_values(table,
     assert propose(columns_of(rows), rows) == (mapping, is_guess)
 
 
+ROWS: list[dict[str, Any]] = [{"a": place, "b": {"c": "}]"}} for place in range(12)]
+
+
 def test_the_first_answer_of_rows_as_those_of_squad_is_taken(tmp_path):
     row = {"id": "0", "title": "T", "context": "A lamp.", "question": "What?"}
     rows = [{**row, "answers": {"text": ["lamp", "A lamp"], "answer_start": [2, 0]}}] * 12
@@ -239,6 +244,102 @@ def test_the_first_answer_of_rows_as_those_of_squad_is_taken(tmp_path):
         found, told = run_import(path)
         assert found == wanted
         assert [event["column"] for event in told if event["event"] == "problem"] == ["answers.text.0"]
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "key"),
+    [
+        ({"version": "1", "tags": ["a"], "few": [{"x": 1}], "data": ROWS, "more": {"z": [[]]}}, "data"),
+        ({"page": {"of": {"items": ROWS}, "next": None}, "empty": []}, "page.of.items"),
+        ({"messages": ROWS}, "messages"),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_rows_under_a_key_of_one_object_are_found(tmp_path, monkeypatch, wrapped, key, indent):
+    path = write(tmp_path, json.dumps(wrapped, indent=indent) + "\n")
+    for size in (7, 100, 2**20):
+        monkeypatch.setattr(json_window, "TEXT_CHARACTERS", size)
+        source = Source(path, 2**40)
+        assert (source.container, ".".join(source.rows_at)) == ("json", key)
+        read = list(containers.read_rows(source, tmp_path))
+        assert [row for _, row in read] == ROWS
+        lines = path.read_text().splitlines()
+        assert indent is None or all(lines[line - 1].strip() == "{" for line, _ in read)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{\n "a": 1,\n "b": {"c": [1, 2]}}', "without a list of rows"),
+        ('{\n "a": [{"b": 1}]\n}\n{\n "a": []\n}', "Line 4: a JSON object ends here, and more follows"),
+        ('{\n "a": [{"b": 1}', "Line 2: invalid JSON"),
+        ('{\n "a": [{"b": 1} {}]}', "Line 2: invalid JSON .a comma"),
+        ('{\n "a": ' + "[" * 100_000, "nested too deeply|invalid JSON"),
+    ],
+)
+def test_an_object_without_rows_or_a_damaged_one_is_told(tmp_path, text, words):
+    with pytest.raises(Fault, match=words):
+        rows_of(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"input": "a", "output": "b"}', '{"messages": [{"role": "user"}, {"role": "user"}]}', '{cut\n{"a": 1}'],
+)
+def test_objects_one_a_line_stay_rows(tmp_path, text):
+    assert Source(write(tmp_path, text), 2**40).container == "jsonl"
+    assert Source(write(tmp_path, '{"a": [{"b": 1}]}\n{"a": []}'), 2**40).container == "jsonl"
+    assert Source(write(tmp_path, '{"a": "cut\n{"a": [{"b": 1}]}'), 2**40).container == "jsonl"
+
+
+def test_tables_of_every_kind_have_names_of_labels_and_dates_as_text(tmp_path):
+    import pyarrow as pa
+    from pyarrow import feather, ipc, parquet
+
+    day = datetime(2024, 1, 2, 12, 30, tzinfo=timezone.utc)
+    feature = {"label": {"names": ["bad", "good"], "_type": "ClassLabel"}, "text": {"_type": "Value"}}
+    schema = pa.schema(
+        [
+            ("text", pa.string()),
+            ("label", pa.int64()),
+            ("when", pa.timestamp("ns", "UTC")),
+            ("day", pa.date32()),
+            ("kind", pa.dictionary(pa.int8(), pa.string())),
+            ("inner", pa.struct([("at", pa.timestamp("s"))])),
+        ],
+        {"huggingface": json.dumps({"info": {"features": feature}})},
+    )
+    row = {
+        "text": "A",
+        "when": day,
+        "day": day.date(),
+        "kind": "k",
+        "inner": {"at": day.replace(tzinfo=None)},
+    }
+    table = pa.Table.from_pylist([{**row, "label": place % 3 - 1} for place in range(30)], schema)
+    paths = [tmp_path / name for name in ("a.parquet", "a.feather", "file.arrow", "stream.arrow")]
+    parquet.write_table(table, paths[0])
+    feather.write_feather(table, paths[1], compression="zstd")
+    with ipc.new_file(paths[2], schema) as file, ipc.new_stream(paths[3], schema) as stream:
+        for batch in table.to_batches(max_chunksize=7):
+            file.write_batch(batch)
+            stream.write_batch(batch)
+    paths.append(tmp_path / "packed")
+    paths[-1].write_bytes(gzip.compress(paths[3].read_bytes()))
+    templates = {"output": "{{label}} {{when}} {{day}} {{kind}} {{inner.at}}"}
+    mapping = {"target": "input-output", "columns": {"input": "text"}, "templates": templates}
+    dates = "2024-01-02T12:30:00+00:00 2024-01-02 k 2024-01-02T12:30:00"
+    for path in paths:
+        rows, told = run_import(path, mapping=mapping)
+        assert [row["output"] for row in rows] == [f"bad {dates}", f"good {dates}"] * 10, path
+        assert [event["line"] for event in told if event["event"] == "problem"] == list(range(1, 30, 3))
+        assert {"name": "label", "type": "label"} in told[0]["columns"]
+    rows, _ = run_import(paths[3], mapping={**mapping, "labels": "numbers"})
+    assert [row["output"] for row in rows[:2]] == [f"-1 {dates}", f"0 {dates}"]
+    whole = paths[3].read_bytes()
+    paths[3].write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(Fault, match="Arrow file cannot be read"):
+        rows_of(paths[3])
 
 
 @pytest.mark.parametrize(
@@ -321,8 +422,8 @@ def run_import(path: Path, **changes: Any) -> tuple[list[dict[str, Any]], list[d
         [sys.executable, "-m", "trainer", "import"],
         input=json.dumps({**request, "run": True, "skip_invalid": True, **changes}).encode(),
         capture_output=True,
-        check=True,
     )
+    assert done.returncode == 0, done.stderr.decode()
     assert done.stderr.isascii()
     rows, told = ([json.loads(line) for line in out.splitlines()] for out in (done.stdout, done.stderr))
     return rows, told
@@ -343,7 +444,13 @@ def test_a_row_without_a_value_is_told_by_its_number_and_the_others_are_converte
     assert list(rows[0]) == ["input", "output"]
     problems = [event for event in told if event["event"] == "problem"]
     assert [(event["line"], event["column"]) for event in problems] == [(5001, "output")]
-    assert told[-1] == {"event": "end", "rows": 8999, "skipped": 1, "problems": 1}
+    cost = {"column": "output", "message": 'column "output" has no value', "rows": 1}
+    assert told[-1] == {"event": "end", "rows": 8999, "skipped": 1, "problems": 1, "left_out": [cost]}
+    _, (_, counted) = run_import(path, run=False)
+    assert counted == {
+        **{"event": "count", "rows": 9000, "is_exact": True, "checked": 9000, "fit": 8999},
+        **{"left_out": [cost], "fault": None},
+    }
 
 
 def test_rows_of_an_array_are_converted_alike_one_by_one_or_many_at_once(tmp_path):
@@ -366,5 +473,5 @@ def test_rows_of_an_array_are_converted_alike_one_by_one_or_many_at_once(tmp_pat
 def test_what_is_told_is_ascii(tmp_path):
     """Line separators of Unicode would divide a line for newer releases of Node."""
     path = write(tmp_path, json.dumps({"input": "a\u2028b", "output\u2029": "é"}, ensure_ascii=False))
-    _, (told,) = run_import(path, run=False)
+    _, (told, _) = run_import(path, run=False)
     assert told["samples"][0]["before"] == {"input": "a\u2028b", "output\u2029": "é"}

@@ -8,9 +8,16 @@ export interface MappingDraft {
   /** Empty for none. */
   readonly system: string;
   readonly metadata: readonly string[];
+  readonly labels: 'names' | 'numbers';
 }
 
-export const emptyDraft: MappingDraft = { columns: {}, templates: {}, system: '', metadata: [] };
+export const emptyDraft: MappingDraft = {
+  columns: {},
+  templates: {},
+  system: '',
+  metadata: [],
+  labels: 'names',
+};
 
 /** The choice of a text with several columns; no column can have this name in a template. */
 const asTemplate = '{{}}';
@@ -21,7 +28,7 @@ const withSystem = ['input-output', 'messages'];
 export function mappingOf(
   target: string,
   fields: readonly string[],
-  { columns, templates, system, metadata }: MappingDraft,
+  { columns, templates, system, metadata, labels }: MappingDraft,
 ): ImportMapping | undefined {
   const isGiven = (field: string) => columns[field] !== undefined || (templates[field] ?? '').trim() !== '';
   if (!fields.every(isGiven)) return undefined;
@@ -37,6 +44,7 @@ export function mappingOf(
     ...(filled.length === 0 ? {} : { templates: pick(templates, filled) }),
     ...(system.trim() === '' || !withSystem.includes(target) ? {} : { system }),
     ...(metadata.length === 0 ? {} : { metadata: [...metadata] }),
+    ...(labels === 'names' ? {} : { labels }),
   };
 }
 
@@ -120,13 +128,26 @@ const systemField = (draft: MappingDraft, change: (draft: MappingDraft) => void)
     <p class="hint" id="import-system-hint">The same for every row, or with columns. Rows become conversations.</p>
   </div>`;
 
-/** The columns that rows keep, unfolded by who needs them. */
+/** The columns that rows keep, unfolded by who needs them, and what labels become. */
 export const keptColumns = (
   columns: Import['columns'],
   draft: MappingDraft,
   change: (draft: MappingDraft) => void,
 ) =>
-  html`<details class="fold">
+  html`${
+    columns.some(({ type }) => type === 'label')
+      ? html`<label class="check">
+          <input
+            type="checkbox"
+            .checked=${draft.labels === 'numbers'}
+            @change=${(event: Event) =>
+              change({ ...draft, labels: (event.target as HTMLInputElement).checked ? 'numbers' : 'names' })}
+          />
+          Keep the numbers of labels
+        </label>`
+      : nothing
+  }
+  <details class="fold">
     <summary>Keep columns as metadata${draft.metadata.length === 0 ? nothing : ` (${draft.metadata.length})`}</summary>
     <div class="row wrap-row">
       ${columns.map(

@@ -9,6 +9,7 @@ import { datasets } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedName, targetName } from '../../views/datasets/import-words.ts';
 import { emptyDraft, importFields, keptColumns, type MappingDraft, mappingOf } from './import-fields.ts';
+import { importCount } from './import-problems.ts';
 import { importSamples } from './import-samples.ts';
 
 /** The file name of a dataset that is called `text`. */
@@ -144,7 +145,7 @@ export class ImportForm extends LightElement {
       </div>
       ${this._target === null ? nothing : keptColumns(record.columns, this._draft, this._changed)}
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not apply this', this._action.error)}
-      <div class="import-shown" aria-busy=${this._action.busy}>${importSamples(record)}</div>
+      <div class="import-shown" aria-busy=${this._action.busy}>${importCount(record)} ${importSamples(record)}</div>
       <div class="fields">
         <div class="field">
           <label for="import-name">Name of the dataset</label>

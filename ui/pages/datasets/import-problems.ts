@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Import } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { errorPanel } from '../../elements/parts.ts';
+import { rowUnit } from '../../views/datasets/import-words.ts';
 
 const shownProblems = 20;
 
@@ -15,7 +16,7 @@ export function importFailure(
   return html`<div class="panel-error" role="alert">
     <p class="panel-title">${title}</p>
     <p>${rowsOf(record)} cannot be imported.</p>
-    ${problemTable(record)}
+    ${reasons(record.left_out)} ${problemTable(record)}
     <p>${next}</p>
   </div>`;
 }
@@ -24,8 +25,34 @@ export function importFailure(
 export const importProblems = (record: Import): TemplateResult =>
   html`<div class="left-out">
     <p>${rowsOf(record)} left out:</p>
+    ${reasons(record.left_out)}
     ${problemTable(record)}
   </div>`;
+
+/** How many rows there are before an import starts, and why some do not fit. */
+export function importCount({ row_count: counted }: Import): TemplateResult | typeof nothing {
+  if (counted === null) return nothing;
+  const { rows, is_exact: isExact, checked, fit, left_out: leftOut, fault } = counted;
+  const some = isExact || checked === rows ? '' : ` of the first ${formatCount(checked)}`;
+  const fitting =
+    fit === null ? '' : fit === checked ? `, all${some} fit` : `, ${formatCount(fit)}${some} fit`;
+  return html`<div class="import-count">
+    <p role="status">${isExact || fault !== null ? '' : 'About '}${formatCount(rows)} rows${fault === null ? '' : ' up to a fault'}${fitting}.</p>
+    ${fault === null ? nothing : html`<p class="fault wrap"><bdi>${fault}</bdi></p>`}
+    ${reasons(leftOut)}
+  </div>`;
+}
+
+/** Why rows do not fit, and how many. */
+const reasons = (leftOut: Import['left_out']): TemplateResult | typeof nothing =>
+  leftOut.length === 0
+    ? nothing
+    : html`<ul>
+        ${leftOut.map(
+          ({ message, rows }) =>
+            html`<li class="wrap"><bdi>${message}</bdi>: ${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'}</li>`,
+        )}
+      </ul>`;
 
 const rowsOf = ({ total_problems: total }: Import) => (total === 1 ? '1 row' : `${formatCount(total)} rows`);
 
@@ -35,7 +62,7 @@ function problemTable({ problems, total_problems: total, container }: Import): T
       <table class="rows">
         <thead>
           <tr>
-            <th scope="col" class="right">${container === 'parquet' ? 'Row' : 'Line'}</th>
+            <th scope="col" class="right">${rowUnit(container)}</th>
             <th scope="col">Column</th>
             <th scope="col">Fault</th>
           </tr>

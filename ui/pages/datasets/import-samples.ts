@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Import } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
+import { rowUnit } from '../../views/datasets/import-words.ts';
 import { asObject, cutText, rowFields, textOf } from '../../views/datasets/row-fields.ts';
 
 const textLimit = 300;
@@ -10,7 +11,7 @@ const cellLimit = 120;
 /** The first rows of the source as a table, its used columns marked, and what the import makes of them. */
 export function importSamples(record: Import): TemplateResult {
   const { samples } = record;
-  const unit = record.container === 'parquet' ? 'Row' : 'Line';
+  const unit = rowUnit(record.container);
   const uses = usesOf(record);
   const names = columnsOf(record);
   const left = names.filter((name) => !uses.has(name));

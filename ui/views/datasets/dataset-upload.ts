@@ -110,7 +110,7 @@ export class DatasetUpload extends LightElement {
           data-next
           class="off-screen"
           type="file"
-          accept=".jsonl,.json,.ndjson,.csv,.tsv,.txt,.parquet,.gz"
+          accept=".jsonl,.json,.ndjson,.csv,.tsv,.txt,.parquet,.arrow,.feather,.gz"
           @change=${(event: Event) => {
             const input = event.target as HTMLInputElement;
             void this._upload(input.files?.[0]);
@@ -144,7 +144,7 @@ export class DatasetUpload extends LightElement {
 
 /** The files that an upload takes, in a sentence. @param shapes the shapes that the rows may have; `null` for any. */
 export function acceptedFiles(shapes: readonly RowShape[] | null): string {
-  const formats = `JSONL, JSON, CSV, TSV or Parquet, also compressed with gzip; at least ${minimumRows} rows.`;
+  const formats = `JSONL, JSON, CSV, TSV, Parquet or Arrow, also compressed with gzip; at least ${minimumRows} rows.`;
   if (shapes === null) return formats;
   return `${formats} JSONL with the fields ${shapesFields(shapes)} is taken as it is, anything else is imported.`;
 }

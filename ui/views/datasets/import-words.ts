@@ -9,6 +9,7 @@ const containers: Readonly<Record<string, string>> = {
   csv: 'CSV',
   tsv: 'TSV',
   parquet: 'Parquet',
+  arrow: 'Arrow',
 };
 
 const shapes: Readonly<Record<string, string>> = {
@@ -45,17 +46,15 @@ export function detectedFile(container: string | null, compression: string | nul
   return `${format}${compression === null ? '' : `, compressed with ${compression}`}${bytes > 0 ? `, ${formatBytes(bytes)}` : ''}.`;
 }
 
+/** What a row of a source is told by: its number in a table, else its line. */
+export const rowUnit = (container: string | null) =>
+  container === 'parquet' || container === 'arrow' ? 'Row' : 'Line';
+
 /** What was detected, in one line. */
-export function detectedLine({
-  container,
-  compression,
-  shape,
-  columns,
-  source,
-  mapping,
-  guessed,
-}: Import): string {
-  const file = detectedFile(container, compression, source.size_bytes);
+export function detectedLine(record: Import): string {
+  const { container, compression, shape, columns, source, mapping, guessed } = record;
+  const under = record.rows_at === null ? '' : ` Rows under the key "${record.rows_at}".`;
+  const file = detectedFile(container, compression, source.size_bytes) + under;
   const count = columns.length === 1 ? '1 column' : `${columns.length} columns`;
   const detected = detectedName(shape);
   if (detected !== null) return `${file} Detected: ${detected} (${count}).`;

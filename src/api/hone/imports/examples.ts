@@ -7,6 +7,7 @@ const proposedImport = {
   source: { kind: 'upload', name: 'support.csv', size_bytes: 41_230 },
   container: 'csv',
   compression: null,
+  rows_at: null,
   shape: 'alpaca',
   columns: Object.keys(importedRow).map((name) => ({ name, type: 'text' })),
   mapping: null,
@@ -22,10 +23,12 @@ const proposedImport = {
       problem: null,
     },
   ],
+  row_count: { rows: 400, is_exact: true, checked: 400, fit: 400, left_out: [], fault: null },
   progress: { done_bytes: 0, total_bytes: 41_230, rows: 0, skipped: 0 },
   dataset: null,
   problems: [],
   total_problems: 0,
+  left_out: [],
   error: null,
 };
 

@@ -1,4 +1,8 @@
-import { type ImportRecord, importTargets } from '../../../domain/datasets/imports/import-record.ts';
+import {
+  type ImportRecord,
+  importTargets,
+  type RowCount,
+} from '../../../domain/datasets/imports/import-record.ts';
 import type { Services } from '../../../domain/services.ts';
 import { withFilePart } from '../../../http/multipart.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
@@ -138,6 +142,7 @@ function presentImport({ id, state, source, proposal, progress, ...record }: Imp
     source: { kind: source.kind, name: source.name, size_bytes: source.sizeBytes },
     container: proposal?.container ?? null,
     compression: proposal?.compression ?? null,
+    rows_at: proposal?.rows_at ?? null,
     shape: proposal?.shape ?? null,
     columns: proposal?.columns ?? [],
     mapping: proposal?.mapping ?? null,
@@ -146,6 +151,7 @@ function presentImport({ id, state, source, proposal, progress, ...record }: Imp
     target: proposal?.target ?? null,
     targets: importTargets,
     samples: proposal?.samples ?? [],
+    row_count: presentCount(proposal?.rowCount ?? null),
     progress: {
       done_bytes: progress.doneBytes,
       total_bytes: progress.totalBytes,
@@ -155,6 +161,13 @@ function presentImport({ id, state, source, proposal, progress, ...record }: Imp
     dataset: record.dataset,
     problems: record.problems,
     total_problems: record.totalProblems,
+    left_out: record.leftOut,
     error: record.error === null ? null : { message: record.error },
   };
+}
+
+function presentCount(counted: RowCount | null) {
+  if (counted === null) return null;
+  const { event: _event, ...fields } = counted;
+  return fields;
 }

@@ -23,6 +23,8 @@ const mapping = v.strictObject({
   system: v.exactOptional(template),
   /** The columns that rows keep, in `metadata`. */
   metadata: v.exactOptional(v.pipe(v.array(column), v.maxLength(256))),
+  /** What columns of the type `label` become: the names of the labels, or their numbers. Default: names. */
+  labels: v.exactOptional(v.picklist(['names', 'numbers'])),
 });
 
 /** Where an import's rows come from, if no file is sent. */
@@ -74,18 +76,23 @@ const proposed = v.object({
   templates: v.exactOptional(v.record(v.string(), v.string())),
   system: v.exactOptional(v.string()),
   metadata: v.exactOptional(v.array(v.string())),
+  labels: v.exactOptional(v.picklist(['names', 'numbers'])),
 });
 /** `done_bytes` of the source's `total_bytes` have been read; `rows` are ready, `skipped` were left out. */
 const progress = v.strictObject({ done_bytes: count, total_bytes: count, rows: count, skipped: count });
+/** Why rows do not fit, the most frequent reasons first. */
+const leftOut = v.array(v.strictObject({ column: text, message: v.string(), rows: count }));
 const failure = v.nullable(v.strictObject({ message: v.string() }));
 
 export const importRecord = v.object({
   id: v.string(),
   state: v.picklist(importStates),
   source: v.object({ kind: v.picklist(sourceKinds), name: v.string(), size_bytes: count }),
-  /** `jsonl`, `json` (an array), `csv`, `tsv` or `parquet`; `null` until the source has been read. */
+  /** `jsonl`, `json` (an array), `csv`, `tsv`, `parquet` or `arrow`; `null` until the source has been read. */
   container: text,
   compression: text,
+  /** The keys of one JSON object under which the rows were found, with dots. */
+  rows_at: text,
   /** The format of the rows; `columns` if it is none that is known. */
   shape: text,
   /** Those within objects and lists of plain values are named by their path: `answers.text.0`. */
@@ -102,12 +109,26 @@ export const importRecord = v.object({
   targets: v.array(v.object({ shape: v.picklist(rowShapeNames), fields: v.array(v.string()) })),
   /** The first rows, before and after; `problem` says why one cannot be imported. */
   samples: v.array(v.object({ row: count, before: v.unknown(), after: v.unknown(), problem: text })),
+  /** How many rows there are: counted or, unless `is_exact`, estimated. `fit` of the first `checked` can be imported. */
+  row_count: v.nullable(
+    v.strictObject({
+      rows: count,
+      is_exact: v.boolean(),
+      checked: count,
+      fit: v.nullable(count),
+      left_out: leftOut,
+      /** What ends the source before its end. */
+      fault: text,
+    }),
+  ),
   progress,
   /** The dataset that was made. */
   dataset: text,
   /** The first 100 of `total_problems`. `line` is the number of the row in Parquet. */
   problems: v.array(v.object({ line: v.nullable(v.number()), column: text, message: v.string() })),
   total_problems: count,
+  /** Of an import that has ended. */
+  left_out: leftOut,
   error: failure,
 });
 export const importList = v.object({ imports: v.array(importRecord) });

@@ -70,6 +70,7 @@ export function createImportEntries(
         progress: { doneBytes: 0, totalBytes: source.sizeBytes, rows: 0, skipped: 0 },
         problems: [],
         totalProblems: 0,
+        leftOut: [],
         error: null,
       };
       const controller = new AbortController();

@@ -13,7 +13,12 @@ export interface ImportSource {
   readonly sizeBytes: number;
 }
 
-export type Proposal = Extract<ImportEvent, { event: 'proposal' }>;
+export type RowCount = Extract<ImportEvent, { event: 'count' }>;
+export type LeftOut = RowCount['left_out'];
+export type Proposal = Extract<ImportEvent, { event: 'proposal' }> & {
+  /** `null` where nothing was counted. */
+  readonly rowCount: RowCount | null;
+};
 
 /** A fault of a source; `line` counts from 1 and is the number of the row in Parquet. */
 export interface ImportProblem {
@@ -35,6 +40,8 @@ export interface ImportRecord {
   /** The first of `totalProblems`. */
   problems: ImportProblem[];
   totalProblems: number;
+  /** Why rows do not fit, the most frequent reasons first. */
+  leftOut: LeftOut;
   error: string | null;
 }
 

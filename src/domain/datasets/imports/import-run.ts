@@ -7,7 +7,7 @@ import type { Datasets } from '../datasets.ts';
 import type { ImportNote } from '../files/import-note.ts';
 import type { Validation } from '../rows/row-validator.ts';
 import { refusedRows } from '../rows/validate-file.ts';
-import type { ImportProblem, ImportRecord, ImportSource, Proposal } from './import-record.ts';
+import type { ImportProblem, ImportRecord, ImportSource, Proposal, RowCount } from './import-record.ts';
 
 const maximumProblems = 100;
 
@@ -34,13 +34,15 @@ const requestOf = ({ paths, scratch, limitBytes }: ImportWork, mapping: ImportMa
  */
 export async function proposeImport(work: ImportWork, mapping: ImportMapping | null): Promise<Proposal> {
   let proposal: Proposal | null = null;
+  let rowCount: RowCount | null = null;
   let problem: ImportProblem | null = null;
   const request: ImportRequest = { ...requestOf(work, mapping), run: false, skipInvalid: false };
   await readForeignRows(work.command, request, work.signal, (event) => {
-    if (event.event === 'proposal') proposal = event;
+    if (event.event === 'proposal') proposal = { ...event, rowCount: null };
+    if (event.event === 'count') rowCount = event;
     if (event.event === 'failed') problem = problemOf(event);
   }).ended;
-  if (proposal !== null) return proposal;
+  if (proposal !== null) return { ...(proposal as Proposal), rowCount };
   throw refused(problem);
 }
 
@@ -72,7 +74,8 @@ export async function runImport(
   let isComplete = false;
   const request: ImportRequest = { ...requestOf(work, mapping), run: true, skipInvalid };
   const { rows, ended } = readForeignRows(work.command, request, work.signal, (event) => {
-    if (event.event === 'proposal') record.proposal = event;
+    if (event.event === 'proposal')
+      record.proposal = { ...event, rowCount: record.proposal?.rowCount ?? null };
     else if (event.event === 'progress') {
       const { done_bytes: doneBytes, rows: read, skipped } = event;
       record.progress = { ...record.progress, doneBytes, rows: read, skipped };
@@ -81,8 +84,9 @@ export async function runImport(
       if (record.problems.length < maximumProblems) record.problems.push(problemOf(event));
       record.totalProblems += 1;
     } else if (event.event === 'failed') problem = problemOf(event);
-    else {
+    else if (event.event === 'end') {
       isComplete = true;
+      record.leftOut = event.left_out;
       record.totalProblems = event.problems;
       record.progress = { ...record.progress, rows: event.rows, skipped: event.skipped };
     }
@@ -121,7 +125,8 @@ export async function runImport(
   return options.datasets.upload(options.name ?? nameAfter(record.source), checked(), {
     keepOthers: options.name === null,
     check(validation) {
-      if (!validation.valid) throw refusedRows('The rows cannot be stored', validation);
+      if (!validation.valid)
+        throw refusedRows(`The rows cannot be stored${leftOutWords(record)}`, validation);
     },
     note,
   });
@@ -135,9 +140,16 @@ function invalidRows({ problems, totalProblems }: ImportRecord): AppError {
   );
 }
 
+/** Which columns most of the rows were left out for. */
+function leftOutWords({ progress, leftOut }: ImportRecord): string {
+  if (progress.skipped === 0) return '';
+  const reasons = leftOut.slice(0, 3).map(({ message, rows }) => `${message} (${rows} rows)`);
+  return ` (${progress.skipped} were left out: ${reasons.join('; ')})`;
+}
+
 /** The name of the dataset that is made of a source: without its extensions, with `.jsonl`. */
 function nameAfter({ kind, name }: ImportSource): string {
   const stem = basename(name).replace(/\.gz$/i, '');
-  const bare = stem.replace(/\.(jsonl?|ndjson|csv|tsv|txt|parquet)$/i, '');
+  const bare = stem.replace(/\.(jsonl?|ndjson|csv|tsv|txt|parquet|arrow|feather|ipc)$/i, '');
   return `${bare}${kind === 'dataset' ? '-converted' : ''}.jsonl`;
 }

@@ -124,7 +124,14 @@ export function createImports(options: {
     try {
       await prepare();
       const proposal = await proposeImport(workOf(entry), mapping);
-      change(record, { proposal, state: 'proposed', problems: [], totalProblems: 0, error: null });
+      change(record, {
+        proposal,
+        state: 'proposed',
+        problems: [],
+        totalProblems: 0,
+        leftOut: [],
+        error: null,
+      });
     } catch (error) {
       fail(record, error);
     }
@@ -265,7 +272,7 @@ export function createImports(options: {
         );
       }
       const fresh = { doneBytes: 0, totalBytes: record.source.sizeBytes, rows: 0, skipped: 0 };
-      Object.assign(record, { problems: [], totalProblems: 0, error: null, progress: fresh });
+      Object.assign(record, { problems: [], totalProblems: 0, leftOut: [], error: null, progress: fresh });
       change(record, { state: 'running' });
       entry.work = run(entry, startOptions);
       return record;
