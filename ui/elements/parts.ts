@@ -11,12 +11,18 @@ export function stateBadge(state: JobState): TemplateResult {
   return html`<span class="badge" data-state=${state}>${stateName(state)}</span>`;
 }
 
-/** A user-supplied name, isolated from the surrounding text direction and wrapped where needed. */
+/** A user-supplied name, isolated from the surrounding text direction; a long one breaks after `_`, `-` and `.`. */
 export function nameText(name: string): TemplateResult {
   // A learning rate such as 2e-4 stays on one line.
   const parts = name.split(/([\d.]+e-\d+)/);
-  return html`<bdi class="name">${parts.map((part, index) => (index % 2 === 1 ? html`<span class="unbroken">${part}</span>` : part))}</bdi>`;
+  return html`<bdi class="name">${parts.map((part, index) => (index % 2 === 1 ? html`<span class="unbroken">${part}</span>` : breakable(part)))}</bdi>`;
 }
+
+/** A text that may break after each `_`, `-` and `.`, other than those of a number. */
+const breakable = (text: string): Child =>
+  text
+    .split(/(?<=[_-]|\.(?!\d))(?![_.-]|$)/)
+    .map((part, index) => (index === 0 ? part : html`<wbr />${part}`));
 
 /** A base model's short name: a full hub ID, or the last part of a folder. */
 export function shortModelName(name: string): string {
