@@ -3,8 +3,19 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openStore } from '../../src/db/store.ts';
+import { root } from '../folders.ts';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
-import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import {
+  endAll,
+  type Json,
+  startService,
+  supportRows,
+  type TestService,
+  temporaryFolder,
+  until,
+} from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 let service: TestService;
@@ -19,6 +30,17 @@ function makeRun(dataDir: string, id: number, base: string): void {
   const spec = JSON.parse(readFileSync(path, 'utf8'));
   writeFileSync(path, JSON.stringify({ ...spec, model: { ...spec.model, name: base } }));
   makeArtifacts(folder);
+}
+
+/** Stores an evaluation of the first model, where no service runs. */
+function storeEvaluation(dataDir: string): void {
+  const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
+  const { model_id: modelId, base_model: baseModel } = models.get(1) as Json;
+  const subject = { name: 'Zephyr', baseModel, modelId, jobId: 1, checkpoint: null };
+  const asked = { state: 'queued', subject, dataset: 'support.jsonl', shape: 'input-output', rows: 4 };
+  const id = store.evaluations.insert({ ...asked, createdAt: '2026-11-21T12:00:00.000Z' });
+  store.evaluations.update(id, { state: 'completed', figures: { loss: 0.25 } });
+  store.close();
 }
 
 test.before(async () => {
@@ -37,6 +59,10 @@ test.before(async () => {
   await name(2, { display_name: 'alpha', notes: 'Shorter answers' });
   await name(3, { display_name: 'Mistral', tags: ['ready', 'old'] });
   await name(4, { display_name: 'Orphan' });
+  await service.end();
+  storeEvaluation(dataDir);
+  service = await startService({ dataDir });
+  await service.upload('support.jsonl', supportRows());
 });
 test.after(async () => {
   await closeBrowser();
@@ -82,6 +108,29 @@ test('models are filtered, ordered and shown with the columns that one chooses, 
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await until(async () => (await names())[0] === 'Orphan', 'one without a run is first');
   assert.equal(await names(), ['Orphan', 'Zephyr', 'alpha', 'Mistral']);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('rows, run, model and evaluation are links to each other', async () => {
+  const { page, context, faults } = await openPage(service.url, '/datasets/support.jsonl');
+  await sees(page, /Trained on it: 3 runs, 4 models/);
+  assert.equal(await appearanceFaults(page, 'dataset-used'), []);
+  await page.getByRole('link', { name: '3 runs' }).click();
+  await sees(page, '3 of 3');
+  await page.locator('a[href="/training/train_1"]').click();
+  await sees(page, 'Evaluations: eval_1 on support.jsonl (loss 0.25)');
+  assert.equal(await appearanceFaults(page, 'run-evaluated'), []);
+  await page.getByRole('link', { name: 'eval_1' }).click();
+  const figures = page.getByRole('region', { name: 'Table of figures' });
+  await figures.getByRole('link', { name: 'train_1' }).waitFor();
+  assert.equal(await appearanceFaults(page, 'evaluation-of-a-model'), []);
+  await figures.getByRole('link', { name: 'Zephyr' }).click();
+  const lineage = page.getByRole('region', { name: 'Lineage' });
+  await lineage.getByRole('link', { name: 'eval_1' }).waitFor();
+  assert.equal(await appearanceFaults(page, 'model-evaluated'), []);
+  await lineage.getByRole('link', { name: 'support.jsonl' }).click();
+  await page.waitForURL(/\/datasets\/support\.jsonl$/);
   assert.equal(faults, []);
   await context.close();
 });

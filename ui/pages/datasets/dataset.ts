@@ -15,6 +15,7 @@ import { detectedFile, detectedName } from '../../views/datasets/import-words.ts
 import { trainingTabs } from '../../views/training-tabs.ts';
 import '../../views/datasets/dataset-faults.ts';
 import '../../views/datasets/delete-dataset.ts';
+import '../../views/lineage/dataset-uses.ts';
 import './analysis.ts';
 import './row-pages.ts';
 import './split-dialog.ts';
@@ -96,6 +97,7 @@ export class DatasetPage extends LightElement {
         ${(detail?.warnings ?? []).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
         ${detail === null ? nothing : html`<hone-dataset-faults .detail=${detail}></hone-dataset-faults>`}
       </section>
+      ${detail === null ? nothing : html`<hone-dataset-uses name=${this.name}></hone-dataset-uses>`}
       ${detail?.import ? importNote(detail.import) : nothing}
       ${
         detail === null

@@ -6,8 +6,8 @@ import { checkField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { empty, errorPanel, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { latest, router } from '../../state/app.ts';
-import { Remote } from '../../state/remote.ts';
+import { datasets, isKept, latest, models, router } from '../../state/app.ts';
+import { Remote, Reread } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
 import {
@@ -19,6 +19,7 @@ import {
   figureText,
   whyIncomparable,
 } from '../../views/evaluation-words.ts';
+import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { type ComparedRow, comparedRows } from './compared-rows.ts';
 
@@ -42,7 +43,8 @@ export class EvaluationResults extends LightElement {
 
   constructor() {
     super();
-    new Watch(this, router, this._found);
+    new Watch(this, models, router, this._found);
+    new Reread(this, datasets);
   }
 
   override connectedCallback(): void {
@@ -157,6 +159,12 @@ declare global {
   }
 }
 
+/** What was scored, as a link to the model where it is one. */
+const modelLink = (one: Evaluation): TemplateResult =>
+  one.model_id === null || !isKept(one.model_id)
+    ? evaluationName(one)
+    : html`<a href="/models/${one.model_id}">${evaluationName(one)}</a>`;
+
 /** @param isComparable whether one of the figures may be called the best */
 function figuresCard(found: readonly Evaluation[], isComparable: boolean): TemplateResult {
   const names = figureNames.filter((name) => found.some(({ figures }) => figures?.[name] != null));
@@ -167,7 +175,7 @@ function figuresCard(found: readonly Evaluation[], isComparable: boolean): Templ
         <thead>
           <tr>
             <th scope="col">Model</th>
-            ${found.map((one) => html`<th scope="col">${evaluationName(one)} <small class="muted">${one.evaluation_id}</small></th>`)}
+            ${found.map((one) => html`<th scope="col">${modelLink(one)} <small class="muted">${one.evaluation_id}</small></th>`)}
           </tr>
         </thead>
         <tbody>
@@ -177,8 +185,16 @@ function figuresCard(found: readonly Evaluation[], isComparable: boolean): Templ
           </tr>
           <tr>
             <th scope="row">Dataset</th>
-            ${found.map(({ dataset, rows }) => html`<td><bdi class="wrap">${dataset}</bdi>, ${formatCount(rows)} rows</td>`)}
+            ${found.map(({ dataset, rows }) => html`<td class="two-lines">${datasetLink(dataset)}<small class="muted">${formatCount(rows)} rows</small></td>`)}
           </tr>
+          ${
+            found.every(({ job_id }) => job_id === null)
+              ? nothing
+              : html`<tr>
+                  <th scope="row">Run</th>
+                  ${found.map(({ job_id }) => html`<td>${job_id === null ? '–' : html`<a href="/training/${job_id}">${job_id}</a>`}</td>`)}
+                </tr>`
+          }
           ${names.map((name) => {
             const values = found.map(({ figures }) => figures?.[name]);
             const best = isComparable ? bestOf(name, values) : null;

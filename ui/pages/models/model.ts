@@ -6,9 +6,19 @@ import type { Identity, JobDetail, Lineage, ModelDetail } from '../../api/types.
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
-import { choices, latest, models, pushed, router, runOf, toasts } from '../../state/app.ts';
+import {
+  choices,
+  datasets,
+  evaluations,
+  latest,
+  models,
+  pushed,
+  router,
+  runOf,
+  toasts,
+} from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { asServiceError, Reread } from '../../state/remote.ts';
 import { session } from '../../state/session.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/identity.ts';
@@ -16,6 +26,8 @@ import '../../views/model-export.ts';
 import './model-files.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
+import { datasetLink } from '../../views/lineage/dataset-link.ts';
+import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
 import { judgementSentence } from '../../views/runs/judgement.ts';
 import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
 import { exportBadge, verificationView } from '../../views/runs/verification.ts';
@@ -46,6 +58,7 @@ export class ModelPage extends LightElement {
   constructor() {
     super();
     new Watch(this, choices, pushed, models, session);
+    new Reread(this, datasets, evaluations);
   }
 
   override connectedCallback(): void {
@@ -266,7 +279,8 @@ function pushing({ model_id }: Lineage): TemplateResult | typeof nothing {
 }
 
 function lineageCard(lineage: Lineage, job: JobDetail | null): TemplateResult {
-  const { job_id: jobId } = lineage;
+  const { job_id: jobId, model_id: modelId } = lineage;
+  const found = evaluationLinks(({ model_id }) => model_id === modelId);
   return html`<section class="card" aria-labelledby="lineage">
     <h2 id="lineage">Lineage</h2>
     <ol class="lineage">
@@ -275,8 +289,8 @@ function lineageCard(lineage: Lineage, job: JobDetail | null): TemplateResult {
         <small class="muted">${nameText(lineage.base_model)}</small>
       </li>
       <li>
-        <span class="eyebrow">Dataset</span>${nameText(lineage.dataset)}
-        ${job?.validation_dataset == null ? nothing : html`<small class="muted">validated on ${nameText(job.validation_dataset)}</small>`}
+        <span class="eyebrow">Dataset</span><span>${datasetLink(lineage.dataset)}</span>
+        ${job?.validation_dataset == null ? nothing : html`<small class="muted">validated on ${datasetLink(job.validation_dataset)}</small>`}
       </li>
       <li>
         <span class="eyebrow">Training</span>
@@ -289,6 +303,11 @@ function lineageCard(lineage: Lineage, job: JobDetail | null): TemplateResult {
         <span class="eyebrow">Model</span>${nameText(lineage.name)}
         <small class="muted">${lineage.chat_template ? 'with a chat template' : 'without a chat template'}</small>
       </li>
+      ${
+        found === null
+          ? nothing
+          : html`<li><span class="eyebrow">Evaluations</span><span>${found}</span></li>`
+      }
     </ol>
   </section>`;
 }

@@ -13,6 +13,8 @@ import { Action } from '../../state/action.ts';
 import {
   choices,
   currentJobId,
+  datasets,
+  evaluations,
   forgetRun,
   isKept,
   jobs,
@@ -23,7 +25,8 @@ import {
 } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { endNotices } from '../../state/end-notices.ts';
-import { asServiceError } from '../../state/remote.ts';
+import { asServiceError, Reread } from '../../state/remote.ts';
+import { sweepPath } from '../../state/router.ts';
 import { chartOptions } from '../../state/runs/chart-options.ts';
 import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
 import { paced } from '../../state/runs/pace.ts';
@@ -41,6 +44,8 @@ import '../../views/runs/live-hardware.ts';
 import '../../views/model-export.ts';
 import './stop-dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
+import { datasetLink } from '../../views/lineage/dataset-link.ts';
+import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
 import { verdictView } from '../../views/runs/verdict.ts';
 import { verificationFigures } from '../../views/runs/verification.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
@@ -66,6 +71,7 @@ export class RunPage extends LightElement {
   constructor() {
     super();
     new Watch(this, choices, endNotices, jobs, models, chartOptions);
+    new Reread(this, datasets, evaluations);
   }
 
   override connectedCallback(): void {
@@ -161,9 +167,10 @@ export class RunPage extends LightElement {
           ></hone-identity>
           <p class="muted">
             ${taskName(job.task)} on
-            ${nameText(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${nameText(job.validation_dataset)}`}
+            ${datasetLink(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${datasetLink(job.validation_dataset)}`}
             · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${modelName(job.model_name)}
           </p>
+          ${descent(job)}
         </div>
         <div class="actions">${stateBadge(job.state)} ${this._actions(job)}</div>
       </header>
@@ -396,6 +403,15 @@ function detailsCard(job: JobDetail, run: Run): TemplateResult {
       ${consumptionNote(job)}
     </details>
   </section>`;
+}
+
+/** The sweep that a run is a trial of, and the evaluations of its model and checkpoints. */
+function descent({ sweep_id: sweep, job_id, model_id }: JobDetail): TemplateResult | typeof nothing {
+  const found = evaluationLinks((one) => one.job_id === job_id || one.model_id === model_id);
+  if (sweep === null && found === null) return nothing;
+  return html`<p class="muted">
+    ${sweep === null ? nothing : html`Trial of <a href=${sweepPath(sweep)}>${sweep}</a>`}${sweep === null || found === null ? nothing : ' · '}${found === null ? nothing : html`Evaluations: ${found}`}
+  </p>`;
 }
 
 /** That a run has several workers, and where they are or were when it was last started. */
