@@ -4,6 +4,7 @@ import { focusHeading } from './elements/lost-focus.ts';
 import { empty } from './elements/parts.ts';
 import { currentJobId, router, runOf } from './state/app.ts';
 import { phaseName, stateName } from './state/runs/job-words.ts';
+import { nameTab, showInTab } from './state/runs/tab-progress.ts';
 import { isSignInNeeded, session } from './state/session.ts';
 import { Watch } from './state/store.ts';
 import { type Theme, theme } from './state/theme.ts';
@@ -59,7 +60,7 @@ export class App extends LightElement {
     currentJobId.subscribe(() => this._follow());
   }
 
-  /** Announces the phases of the current run to screen readers. */
+  /** Announces the phases of the current run to screen readers, and shows its progress in the browser's tab. */
   private _follow(): void {
     this._unsubscribe?.();
     this._unsubscribe = null;
@@ -70,6 +71,7 @@ export class App extends LightElement {
     this._unsubscribe = run.subscribe(() => {
       const { job } = run.value;
       if (job === null) return;
+      showInTab(job);
       const words = job.state === 'running' ? phaseName(job.phase) : stateName(job.state);
       if (last !== '' && words !== last) this._said = `${jobId}: ${words}`;
       last = words;
@@ -82,7 +84,7 @@ export class App extends LightElement {
     if (path === this._shown) return;
     const isFirst = this._shown === null;
     this._shown = path;
-    document.title = `${pageTitle(segments)} · Hone`;
+    nameTab(pageTitle(segments));
     if (isFirst) return;
     // Screen readers continue at the heading of the new page.
     requestAnimationFrame(focusHeading);

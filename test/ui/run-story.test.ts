@@ -73,8 +73,20 @@ test('the events of a run are told from its start to its end, while it runs and 
   assert.equal(await appearanceFaults(page, 'run-events'), []);
   await page.getByRole('button', { name: /^(Start again|Resume)/ }).click();
   await tells([...beginning, 'Failed', ...again, ...ending.slice(0, 3)]);
+  const icon = () => page.locator('link[rel="icon"]').getAttribute('href');
+  await page.waitForFunction(() => /^\d+% · /.test(document.title));
+  assert.match((await icon()) ?? '', /^data:image\/svg/, 'a ring shows the progress');
+  await page.getByRole('link', { name: 'Overview' }).click();
+  const elapsed = await page.locator('hone-elapsed').textContent();
+  await page.waitForFunction(
+    (before) => document.querySelector('hone-elapsed')?.textContent !== before,
+    elapsed,
+  );
+  await page.goBack();
   letGo(join(service.dataDir, 'jobs', 'train_1'));
   await tells([...beginning, 'Failed', ...again, ...ending]);
+  await page.waitForFunction(() => document.title.startsWith('Completed · '));
+  assert.is(await icon(), '/favicon.svg');
   await page.reload();
   await tells([...beginning, 'Failed', ...again, ...ending]);
   const answer = await service.call('GET', '/api/jobs/train_1/events');

@@ -42,7 +42,7 @@ export function progressBar(label: string, percent: number | null): TemplateResu
 }
 
 /** A labelled figure. */
-export function figure(name: string, value: string, note: string | null = null): TemplateResult {
+export function figure(name: string, value: Child, note: string | null = null): TemplateResult {
   return html`<div class="figure">
     <dt>${name}</dt>
     <dd>${value}${note === null ? nothing : html` <small>${note}</small>`}</dd>

@@ -7,12 +7,12 @@ import {
   formatMemory,
   formatNumber,
   formatPercent,
-  jobSeconds,
 } from '../../elements/format.ts';
 import { errorPanel, figure, progressBar } from '../../elements/parts.ts';
 import { chartOptions } from '../../state/runs/chart-options.ts';
 import { isActive, phaseName, runStages, stateName } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
+import './elapsed.ts';
 
 /** Parts shared by the dashboard and the run page. */
 
@@ -77,7 +77,7 @@ export function runFigures(job: Job, run: Run): TemplateResult {
     ${figure('Learning rate', formatNumber(last?.learning_rate, 3))}
     ${figure('Gradient norm', formatNumber(last?.grad_norm, 3))}
     ${figure('Tokens/s', formatCount(last?.tokens_per_second), last?.tokens ? `${formatCount(last.tokens)} total` : null)}
-    ${figure('Elapsed', formatDuration(jobSeconds(job)))}
+    ${figure('Elapsed', html`<hone-elapsed .job=${job}></hone-elapsed>`)}
     ${figure('Memory', formatMemory(last?.memory_bytes))}
   </dl>`;
 }
