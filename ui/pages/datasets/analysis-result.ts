@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Analysis } from '../../api/types.ts';
 import { counting } from '../../charts/axis.ts';
-import { formatCount, formatNumber, formatPercent } from '../../elements/format.ts';
+import { formatCount, formatPercent } from '../../elements/format.ts';
 import { figure, modelName, nameText } from '../../elements/parts.ts';
 import { datasetPath } from '../../state/router.ts';
 import { cutText } from '../../views/datasets/row-fields.ts';

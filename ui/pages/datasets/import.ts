@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { customElement, property, state } from 'lit/decorators.js';
+import { customElement, property } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Import } from '../../api/types.ts';
 import { formatBytes, formatCount } from '../../elements/format.ts';

@@ -5,7 +5,7 @@ import { service } from '../../api/service.ts';
 import type { Identity, JobDetail } from '../../api/types.ts';
 import { ChartGroup } from '../../charts/chart-group.ts';
 import { formatCount, formatMoment } from '../../elements/format.ts';
-import { empty, modelName, nameText, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
+import { empty, modelName, serviceErrorPanel, skeleton, stateBadge } from '../../elements/parts.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
 import { saveSettings } from '../../settings/settings-file.ts';
 import { settingsTable } from '../../settings/settings-table.ts';

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Sweep } from '../../api/types.ts';
-import { formatNumber, formatPercent } from '../../elements/format.ts';
+import { formatPercent } from '../../elements/format.ts';
 import { progressBar } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
 import { metricName } from '../../views/runs/run-charts.ts';

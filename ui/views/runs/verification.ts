@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Job, Lineage } from '../../api/types.ts';
-import { formatNumber, formatPercent } from '../../elements/format.ts';
+import { formatPercent } from '../../elements/format.ts';
 import { figure } from '../../elements/parts.ts';
 import { metricName, metricText } from './run-charts.ts';
 
