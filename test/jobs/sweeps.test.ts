@@ -89,6 +89,10 @@ test('a sweep survives a killed service within and between trials, finds the sam
   const again = await untilOver('sweep_2');
   const first = (found: Json) => found.trials_started.slice(0, 2).map(({ parameters }: Json) => parameters);
   assert.equal(first(again), first(sweep));
+  const names = [sweep, again].flatMap(({ trials_started: trials }) =>
+    trials.map(({ display_name: name }: Json) => name),
+  );
+  assert.is(new Set(names).size, 12, `no two runs have one name: ${names}`);
   assert.is((await ask('GET', '/api/sweeps')).body.sweeps.length, 2);
   assert.is((await ask('DELETE', '/api/sweeps/sweep_2')).status, 200);
   assert.is((await ask('GET', '/api/sweeps/sweep_2')).status, 404);

@@ -221,6 +221,8 @@ export interface JobStore {
   /** The job that makes or made a model. */
   byModelId(modelId: string): JobRow | null;
   newest(): JobRow | null;
+  /** The jobs whose names begin with a text, newest first. */
+  named(beginning: string): Pick<JobRow, 'id' | 'displayName'>[];
   inStates(states: readonly string[]): JobRow[];
   list(filter: JobFilter): JobList;
   /** Jobs to be discarded. */
@@ -252,6 +254,10 @@ export function createJobStore(db: Db): JobStore {
   const get = db.prepare(`${selected} WHERE id = ?`);
   const byModelId = db.prepare(`${selected} WHERE model_id = ?`);
   const newest = db.prepare(`${selected} ORDER BY id DESC LIMIT 1`);
+  const named = db.prepare(
+    `SELECT id, display_name AS displayName FROM jobs
+     WHERE display_name >= @beginning AND display_name < @beginning || char(0x10ffff) ORDER BY id DESC`,
+  );
   const counts = db.prepare('SELECT state, count(*) AS count FROM jobs GROUP BY state ORDER BY state');
   const toDiscard = db.prepare(`${selected} WHERE discard_requested = 1 ORDER BY id`);
   const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
@@ -283,6 +289,7 @@ export function createJobStore(db: Db): JobStore {
       const record = newest.get() as Record<string, unknown> | undefined;
       return record ? toRow(record) : null;
     },
+    named: (beginning) => named.all({ beginning }) as Pick<JobRow, 'id' | 'displayName'>[],
     inStates(states) {
       const sql = `${selected} WHERE state IN (${marks(states.length)}) ORDER BY id`;
       return (prepared(sql).all(...states) as Record<string, unknown>[]).map(toRow);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import type { Identity } from '../job-record/identity.ts';
 
-/** In a job's folder: what its user calls it, for when the database is lost (docs/job-folder.md). */
+/** In a job's folder: what people call it, for when the database is lost (docs/job-folder.md). */
 const fileName = 'identity.json';
 
 const identity = v.object({ display_name: v.string(), notes: v.string(), tags: v.array(v.string()) });
@@ -20,7 +20,7 @@ export function writeIdentity(folder: string, { displayName, notes, tags }: Iden
   }
 }
 
-/** `null` for a job that was not renamed, or if the file is damaged. */
+/** `null` for a job of an earlier version that was not renamed, or if the file is damaged. */
 export function readIdentity(folder: string): Identity | null {
   try {
     const found = v.parse(identity, JSON.parse(readFileSync(join(folder, fileName), 'utf8')));

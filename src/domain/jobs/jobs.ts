@@ -10,13 +10,14 @@ import type { Launcher } from '../../trainer/processes/launcher.ts';
 import { endsWithin, findTrainer, killTrainer, stopTrainer } from '../../trainer/processes/supervisor.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { FrameLog } from '../events/frame-log.ts';
-import { defaultName } from '../job-record/identity.ts';
 import { type Job, jobName } from '../job-record/job.ts';
+import { newName } from '../job-record/new-name.ts';
 import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
 import { findFaults, type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
 import type { ReadRequest, TrainingRequest } from '../training/training-request.ts';
 import { writeAsked } from './asked-file.ts';
+import { writeIdentity } from './identity-file.ts';
 import { createJobHistory, type JobHistory } from './job-history.ts';
 import { createJobIdentity, type IdentifyJob } from './job-identity.ts';
 import { statusPayload } from './job-journal.ts';
@@ -149,6 +150,21 @@ export function createJobs(options: JobsOptions): Jobs {
     );
   }
 
+  /** What a new run is called. */
+  function nameOf(modelName: string, { data, settings }: JudgedRequest): string {
+    return newName(
+      { modelName, datasetName: data.name, settings: { ...settings } },
+      {
+        named: store.jobs.named,
+        madeWith(earlier) {
+          const job = store.jobs.get(earlier) as Job | null;
+          const spec = job?.spec as Partial<Pick<JobSpec, 'settings'>> | null | undefined;
+          return job === null ? null : { modelName: job.modelName, settings: { ...spec?.settings } };
+        },
+      },
+    );
+  }
+
   async function start(
     request: TrainingRequest,
     also: (job: Pick<Job, 'id' | 'modelId'>) => void = () => {},
@@ -171,7 +187,7 @@ export function createJobs(options: JobsOptions): Jobs {
         modelName: request.model_name,
         datasetName: judged.data.name,
         createdAt: new Date().toISOString(),
-        displayName: defaultName(judged.data.name, judged.settings),
+        displayName: nameOf(request.model_name, judged),
       });
       also({ id: inserted, modelId });
       return inserted;
@@ -181,6 +197,8 @@ export function createJobs(options: JobsOptions): Jobs {
       store.jobs.update(id, {
         spec: await writeSpec(judged, { name: jobName(id), folder: folder(id), logsDir, tools }),
       });
+      // Its name depends on earlier runs.
+      writeIdentity(folder(id), reader.get(id));
       const asked = store.fineTuning.getJob(id);
       if (asked !== null) writeAsked(folder(id), asked);
     } catch (error) {
