@@ -57,6 +57,37 @@ test('a dataset is listed, read with its first rows, replaced and deleted', asyn
   assert.is((await service.call('GET', '/api/datasets/support.jsonl?search=')).status, 400);
 });
 
+test('rows are added to a dataset and make a new one; what does not fit changes nothing', async () => {
+  const add = (name: string, ...rows: unknown[]) =>
+    service.call('POST', `/api/datasets/${encodeURIComponent(name)}/rows`, { rows });
+  const made = await add('mended.jsonl', { input: 'a', output: 'b' });
+  assert.equal([made.status, made.body.num_examples, made.body.validation.valid], [200, 1, false]);
+  // All that are added at once are kept.
+  await Promise.all(
+    Array.from({ length: 9 }, (_, index) => add('mended.jsonl', { input: `${index}`, output: 'c' })),
+  );
+  const { body } = await service.call('GET', '/api/datasets/mended.jsonl');
+  assert.equal([body.num_examples, body.validation.valid], [10, true], JSON.stringify(body.validation));
+  await service.upload('open.jsonl', lines(Array(10).fill({ input: 'a', output: 'b' })));
+  assert.is(
+    (await add('open.jsonl', { input: 'Grüße', output: '🙂' })).body.num_examples,
+    11,
+    'without a last line break',
+  );
+  for (const [name, rows] of [
+    ['mended.jsonl', [{ input: 'a' }]],
+    ['mended.jsonl', [{ input: 'a', output: 'b' }, { messages: [] }]],
+    ['new.jsonl', [{ input: 'a', output: 1 }]],
+    ['new.csv', [{ input: 'a', output: 'b' }]],
+    ['mended.jsonl', []],
+    ['mended.jsonl', ['text']],
+  ] as const)
+    assert.is((await add(name, ...rows)).status, 400, JSON.stringify(rows));
+  assert.is((await service.call('GET', '/api/datasets/new.jsonl')).status, 404);
+  assert.equal((await service.call('GET', '/api/datasets/mended.jsonl')).body, body);
+  for (const name of ['mended.jsonl', 'open.jsonl']) await service.call('DELETE', `/api/datasets/${name}`);
+});
+
 test('a dataset is split into two, of which both or none are stored', async () => {
   const split = (name: string, body: unknown) => service.call('POST', `/api/datasets/${name}/split`, body);
   const first = await split('support.jsonl', { fraction: 0.1 });

@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/files/network-path.ts';
 import type { Dataset } from './dataset.ts';
+import { refuseFaults, withRows } from './files/append-rows.ts';
 import { checkDatasetFile } from './files/dataset-file.ts';
 import { datasetName } from './files/dataset-name.ts';
 import { createDatasetWriter } from './files/dataset-writer.ts';
@@ -43,6 +44,11 @@ export interface Datasets {
    * memory may change once the next one is requested. @throws AppError `unavailable` when there are too many at once.
    */
   upload(filename: string, pieces: AsyncIterable<Buffer>, options?: UploadOptions): Promise<Dataset>;
+  /**
+   * Adds rows to a dataset, or makes one of them; one change of a dataset at a time. Runs keep the rows that they had.
+   * @throws AppError `invalid` if they are no rows of its shape; `unavailable` as `upload`.
+   */
+  addRows(filename: string, rows: readonly object[]): Promise<Dataset>;
   list(): Dataset[];
   /** @throws AppError `not_found`. */
   get(name: string): Dataset;
@@ -84,6 +90,8 @@ export function createDatasets(
 ): Datasets {
   const writer = createDatasetWriter(dir, store, limits);
   const { receive, receiving, storeAll } = writer;
+  /** The latest change of each dataset that rows are added to. */
+  const adding = new Map<string, Promise<unknown>>();
   const typed = (row: DatasetRow) => row as Dataset;
   const check = (name: string) => checkDatasetFile(join(dir, name), name);
 
@@ -109,6 +117,21 @@ export function createDatasets(
         const [dataset] = await storeAll([{ name, aside, validation, note: options.note?.(validation) }]);
         return dataset as Dataset;
       });
+    },
+
+    addRows(filename, rows) {
+      const name = datasetName(filename);
+      const add = async () => {
+        const before = store.get(name) === null ? null : await current(datasets.get(name));
+        const path = before === null ? null : join(dir, name);
+        const check = (after: Validation) => refuseFaults(before?.validation ?? null, after);
+        return datasets.upload(name, withRows(path, rows), { check });
+      };
+      const added = (adding.get(name) ?? Promise.resolve()).then(add, add);
+      adding.set(name, added);
+      const forget = () => void (adding.get(name) === added && adding.delete(name));
+      added.then(forget, forget);
+      return added;
     },
 
     keepAside: (path, pieces) =>

@@ -42,6 +42,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     ],
   },
   'GET /api/datasets/{name}': dataset,
+  'POST /api/datasets/{name}/rows': dataset,
   'POST /api/datasets/{name}/analysis': {
     rows: 400,
     shape: 'input-output',

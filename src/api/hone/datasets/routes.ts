@@ -56,6 +56,21 @@ export function datasetRoutes(services: Services) {
     }),
     route({
       method: 'POST',
+      path: '/api/datasets/{name}/rows',
+      tag,
+      summary: 'Add rows to a dataset, which is made if there is none; runs keep the rows that they used',
+      body: s.newRows,
+      bodyExample: { rows: [{ input: 'My parcel has not come.', output: 'Shipping: We will trace it.' }] },
+      responses: {
+        200: { description: 'The dataset', schema: s.dataset },
+        400: refused,
+        503: { description: 'Too many uploads in progress', schema: errorBody },
+      },
+      handle: async ({ params, body }) =>
+        detail(await datasets.addRows(params.name, body.rows), { from: 0, count: 20 }, null),
+    }),
+    route({
+      method: 'POST',
       path: '/api/datasets/{name}/analysis',
       tag,
       summary: 'Find duplicates and empty answers in a dataset, overlap with another, and lengths in tokens',

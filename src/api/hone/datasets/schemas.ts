@@ -14,6 +14,16 @@ export const rowsQuery = v.object({
   model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
 });
 
+const mostNewRows = 1000;
+/** Rows in one of the shapes for training. */
+export const newRows = v.strictObject({
+  rows: v.pipe(
+    v.array(v.looseObject({}, 'must be an object')),
+    v.minLength(1, 'must hold at least one row'),
+    v.maxLength(mostNewRows, `must be at most ${mostNewRows}`),
+  ),
+});
+
 export const analysisBody = v.optional(
   v.strictObject({
     /** Counts tokens as a training of this model would. */
