@@ -2,8 +2,7 @@
 import type { Locator } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Exchange } from '../../ui/state/playground/exchange.ts';
-import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
 import { storeModel } from '../stored-model.ts';
 import { appearanceFaults } from './appearance.ts';
 import { closeBrowser, openPage } from './browser.ts';
@@ -40,8 +39,8 @@ print("<b>")
 | 1 | 2 |
 `;
 
-/** A prompt and its answer, as the page keeps them. */
-const storedExchange = (text: string, index: number): Exchange => ({
+/** A prompt and its answer, as the page of earlier versions kept them. */
+const storedExchange = (text: string, index: number) => ({
   id: index + 1,
   prompt: `Question ${index + 1}`,
   sides: [
@@ -68,6 +67,16 @@ test('an answer is laid out as Markdown or JSON, or as the model wrote it, and n
   );
   await page.evaluate((id) => sessionStorage.setItem(`hone.chat.${id}`, '"stored"'), modelId);
   await page.reload();
+  await until(
+    async () => (await page.locator('.exchange').count()) === texts.length,
+    'the service has the chat',
+  );
+  assert.is(await page.evaluate((id) => localStorage.getItem(`hone.chats.${id}`), modelId), '[]');
+  const { body } = await service.call('GET', `/api/playground/chats?model_id=${modelId}`);
+  assert.equal(
+    body.chats.map(({ id, title, turns }: Json) => [id, title, turns]),
+    [['stored', 'Question 1', texts.length]],
+  );
   const [first, second, third] = [0, 1, 2].map((index) => page.locator('.exchange').nth(index)) as Locator[];
   await first?.getByRole('list').waitFor();
   assert.equal(await first?.getByRole('listitem').allTextContents(), ['one', 'two: code is not']);

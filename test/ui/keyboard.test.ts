@@ -149,12 +149,14 @@ test('a model is asked, and its answers recalled, edited and deleted', async () 
   await keys.press('Enter');
   await keys.isOn(/^textarea Prompt/, 'after another answer was asked for');
   await page.getByRole('button', { name: 'Regenerate' }).waitFor();
-  await keys.reach(/^button Edit/, 'Shift+Tab');
+  await keys.reach(/^button Edit$/, 'Shift+Tab');
   await keys.press('Enter');
   await keys.isOn(/^textarea Edited prompt/, 'when a prompt is edited');
   await keys.press('Escape');
   await keys.isOn(/^textarea Prompt/, 'after the edit was left');
-  await keys.reach(/^button Delete chat/, 'Shift+Tab');
+  await keys.reach(/^summary More/, 'Shift+Tab');
+  await keys.press('Enter');
+  await keys.reach(/^button Delete chat/);
   await keys.press('Enter');
   await keys.isOn(/^textarea Prompt/, 'after the chat was deleted');
 });

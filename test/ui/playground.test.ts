@@ -72,6 +72,13 @@ function requestsOf(page: Page): Json[] {
   return bodies;
 }
 
+/** Leaves the chat that another test has left. */
+async function freshChat(page: Page): Promise<void> {
+  await page.locator('.exchange').first().waitFor();
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.locator('.suggestions').waitFor();
+}
+
 const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) => role).join(' ');
 
 /** Waits until so many answers are complete. */
@@ -113,7 +120,10 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   await prompt.fill('');
 
   // It is told for a moment only.
-  await Promise.all([sees(page, 'Copied'), page.getByRole('button', { name: 'Copy as curl' }).click()]);
+  await page.getByRole('button', { name: 'View code' }).click();
+  await Promise.all([sees(page, 'Copied'), page.getByRole('button', { name: 'Copy curl' }).click()]);
+  assert.equal(await axeViolations(page), []);
+  await page.keyboard.press('Escape');
   assert.match(await clipboard(page), '/v1/chat/completions');
   assert.match(await clipboard(page), 'My parcel has not come.');
   const copyAnswer = answers.nth(1).getByRole('button', { name: 'Copy answer' });
@@ -121,25 +131,68 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   const answer = (await answers.nth(1).locator('.answer-text').textContent()) ?? '';
   await until(async () => (await clipboard(page)) === answer.trim(), 'the answer is in the clipboard');
 
-  // Only the last answer of a conversation is made anew, with the same messages before it.
-  assert.is(await page.getByRole('button', { name: 'Regenerate' }).count(), 1);
-  await page.getByRole('button', { name: 'Regenerate' }).click();
+  // An answer is made anew with the same messages before it, beside the one before.
+  await answers.nth(1).getByRole('button', { name: 'Regenerate' }).click();
   await until(() => requests.length === 3, 'it is asked again');
   assert.equal(requests[2].messages, requests[1].messages);
   await answered(page, 2);
 
+  await sees(page, '2/2');
   await page.reload();
   await until(async () => (await answers.count()) === 2, 'a refresh lost nothing');
+  await answers.nth(1).getByRole('button', { name: 'Previous version' }).click();
+  await sees(page, '1/2');
 
-  // What follows an edited prompt is no longer part of the conversation.
-  await answers.nth(0).getByRole('button', { name: 'Edit' }).click();
+  // What follows an edited prompt stays with the version before.
+  await answers.nth(0).getByRole('button', { name: 'Edit', exact: true }).click();
   await page.getByLabel('Edited prompt').fill('My parcel is broken.');
-  await sees(page, 'What follows it is removed.');
+  await sees(page, 'What follows stays with the version before.');
   await page.getByLabel('Edited prompt').press('Enter');
   await until(async () => (await answers.count()) === 1, 'the conversation goes on from there');
   await answered(page, 1);
   assert.is(rolesOf(requests[3]), 'system user');
   assert.is(await answers.nth(0).locator('.asked').textContent(), 'My parcel is broken.');
+  await page.getByRole('button', { name: 'Previous version' }).click();
+  await until(async () => (await answers.count()) === 2, 'what followed it is there');
+  await answers.nth(0).getByRole('button', { name: 'Next version' }).click();
+
+  // An answer of the user's own is another version, which the conversation goes on from.
+  await answers.nth(0).getByRole('button', { name: 'Edit answer' }).click();
+  await page.getByLabel('Edited answer').fill('It is on its way.');
+  await page.getByLabel('Edited answer').press('Enter');
+  await sees(page, '3/3');
+  await answers.nth(0).getByRole('button', { name: 'Bad' }).click();
+  await page.getByLabel('Corrected answer').fill('Shipping: it is on its way.');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.reload();
+  await sees(page, 'Shipping: it is on its way.');
+  assert.is(
+    await answers
+      .nth(0)
+      .locator('hone-answer-text')
+      .textContent()
+      .then((text) => text?.trim()),
+    'It is on its way.',
+  );
+  assert.is(await page.getByRole('button', { name: 'Bad' }).getAttribute('aria-pressed'), 'true');
+
+  // The corrected answer becomes a row, first of a new dataset, then of that one.
+  const add = page.getByRole('button', { name: 'Add', exact: true });
+  for (const format of ['preference', '']) {
+    await answers.nth(0).getByRole('button', { name: 'Add to dataset' }).click();
+    if (format !== '') await page.getByLabel('Row format').selectOption(format);
+    assert.equal(await axeViolations(page), []);
+    await add.click();
+    await add.waitFor({ state: 'hidden' });
+  }
+  await sees(page, 'Added to answers.jsonl, which has 2 rows now.');
+  const row = {
+    prompt: 'My parcel is broken.',
+    chosen: 'Shipping: it is on its way.',
+    rejected: 'It is on its way.',
+  };
+  assert.equal((await service.call('GET', '/api/datasets/answers.jsonl')).body.rows, [row, row]);
+  await service.call('DELETE', '/api/datasets/answers.jsonl');
 
   // Each chat is kept.
   await page.getByRole('button', { name: 'New chat' }).click();
@@ -151,15 +204,36 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   await ask('Hello', 1);
   await ask('Hello again', 2);
   assert.equal(requests.slice(4).map(rolesOf), ['system user', 'system user']);
-  await page.getByLabel('Chat', { exact: true }).selectOption({ label: 'My parcel is broken.' });
+  const chats = page.getByLabel('Chat', { exact: true });
+  await chats.selectOption({ label: 'My parcel has not come.' });
   await until(async () => (await answers.count()) === 1, 'the first chat is shown');
   assert.equal(await axeViolations(page), []);
-  await page.getByRole('button', { name: 'Delete chat' }).click();
+  const more = async (name: string) => {
+    await page.getByText('More', { exact: true }).click();
+    await page.getByRole('button', { name }).click();
+  };
+  await more('Rename chat');
+  await page.getByLabel('Name of the chat').fill('Parcels');
+  await page.getByLabel('Name of the chat').press('Enter');
+  const [exported] = await Promise.all([page.waitForEvent('download'), more('Export chat')]);
+  assert.is(exported.suggestedFilename(), 'Parcels.json');
+  const { turns } = JSON.parse(readFileSync(await exported.path(), 'utf8'));
+  assert.equal(
+    turns.map(({ prompt: asked }: Json) => asked),
+    [
+      'My parcel has not come.',
+      '<b>And</b> now?',
+      '<b>And</b> now?',
+      ...Array(2).fill('My parcel is broken.'),
+    ],
+  );
+  const titles = async () => (await chats.locator('option').allTextContents()).join();
+  await more('Delete chat');
   await page.locator('.suggestions').waitFor();
-  assert.equal(await page.getByLabel('Chat', { exact: true }).locator('option').allTextContents(), [
-    'New chat',
-    'Hello',
-  ]);
+  await until(async () => (await titles()) === 'New chat,Hello', 'it is deleted');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await until(async () => (await titles()) === 'Parcels,Hello', 'it is there again');
+  assert.is(await answers.count(), 1);
   assert.equal(faults, []);
 });
 
@@ -190,6 +264,7 @@ test('two sides answer one prompt, say what they are, and stop together', async 
   const prompt = page.getByLabel('Prompt', { exact: true });
   await page.getByLabel('Max new tokens').fill('8');
   await page.getByLabel('Temperature').fill('0');
+  await freshChat(page);
   await page.getByLabel('Compare side by side').check();
   assert.is(await page.getByLabel('Version B').inputValue(), 'base');
   await page.getByLabel('Version A').selectOption({ label: 'Checkpoint at step 28' });
@@ -444,26 +519,54 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
   assert.equal(faults, []);
 });
 
-test('an answer that was cut at the limit is asked for again with twice as many tokens', async () => {
+test('an answer that was cut at the limit goes on, or is asked for again; a stop string is named', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${chatId}`);
   const requests = requestsOf(page);
+  await freshChat(page);
   await page.getByLabel('Max new tokens').fill('2');
   await page.getByLabel('Temperature').fill('0');
   const prompt = page.getByLabel('Prompt', { exact: true });
   await prompt.fill('My parcel has not come.');
   await prompt.press('Enter');
   await sees(page, 'cut off at the limit of new tokens');
+  const text = page.locator('.exchange .answer-text');
+  const begun = (await text.textContent())?.trimEnd() ?? '';
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await sees(page, /\b[34] tokens/);
+  assert.ok(((await text.textContent()) ?? '').startsWith(begun), 'the same answer goes on');
+  assert.equal(requests[1].messages.at(-1), { role: 'assistant', content: begun });
+  assert.is(requests[1].continue_final_message, true);
   await page.getByRole('button', { name: 'Raise the limit' }).click();
-  await until(() => requests.length === 2, 'it is asked again');
+  await until(() => requests.length === 3, 'it is asked again');
   await answered(page, 1);
   assert.equal(
     requests.map(({ max_tokens, messages }) => [max_tokens, messages.length]),
     [
       [2, 1],
+      [2, 2],
       [4, 1],
     ],
   );
   assert.is(await page.getByLabel('Max new tokens').inputValue(), '4');
+  const whole = (await text.textContent()) ?? '';
+  await page.getByLabel('Max new tokens').fill('40');
+  await page.getByLabel('Stop strings').fill(whole.slice(1, 3));
+  await page.getByRole('button', { name: 'Regenerate' }).click();
+  await sees(page, `Stopped at ‘${whole.slice(1, 3)}’`);
+  assert.is(await page.getByRole('button', { name: 'Continue' }).count(), 0);
+
+  // A schema is kept to, and nothing is sent while it is none.
+  await page.getByLabel('Stop strings').fill('');
+  await page.getByLabel('JSON schema').fill('{"type":');
+  await sees(page, 'nothing is sent until it is');
+  const sent = requests.length;
+  await page.getByRole('button', { name: 'Regenerate' }).click();
+  const schema = { type: 'object', required: ['urgent'], properties: { urgent: { type: 'boolean' } } };
+  await page.getByLabel('JSON schema').fill(JSON.stringify(schema));
+  await page.getByRole('button', { name: 'Regenerate' }).click();
+  await page.locator('.json-view').getByText('urgent').waitFor();
+  assert.is(requests.length, sent + 1);
+  assert.equal(requests.at(-1).response_format.json_schema.schema, schema);
   assert.equal(faults, []);
 });
 

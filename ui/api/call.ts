@@ -1,7 +1,7 @@
 import { send } from './request.ts';
 import type { Answer, Input, RouteKey } from './routes.ts';
 
-type Options<K extends RouteKey> = Input<K> & { readonly signal?: AbortSignal };
+type Options<K extends RouteKey> = Input<K> & { readonly signal?: AbortSignal; readonly keepalive?: boolean };
 /** Optional if a route needs no input. */
 type MayBeAbsent<T> = Partial<T> extends T ? [options?: T] : [options: T];
 
@@ -11,6 +11,7 @@ interface Parts {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  readonly keepalive?: boolean;
 }
 
 /**
@@ -29,11 +30,12 @@ export async function call<K extends RouteKey>(
 
 /** Like `call`, but resolves with the response, whose body is unread. */
 export function open<K extends RouteKey>(key: K, ...[options]: MayBeAbsent<Options<K>>): Promise<Response> {
-  const { body, signal } = (options ?? {}) as Parts;
+  const { body, signal, keepalive = false } = (options ?? {}) as Parts;
   return send(pathTo(key, options ?? {}), {
     method: key.slice(0, key.indexOf(' ')),
     body,
     ...(signal ? { signal } : {}),
+    keepalive,
   });
 }
 

@@ -20,6 +20,8 @@ export interface Answer {
   readonly firstTokenMs: number | null;
   /** Whether the answer ended at the limit of its tokens; absent in chats of earlier versions. */
   readonly isCut?: boolean;
+  /** The stop string that ended the answer; absent where none did. */
+  readonly stoppedAt?: string;
 }
 
 /**
@@ -44,6 +46,7 @@ export async function generate(
   let firstTokenMs: number | null = null;
   let tokens: number | null = null;
   let isCut = false;
+  let stoppedAt: string | undefined;
   for await (const data of events(response)) {
     if (data === '[DONE]') break;
     const event = JSON.parse(data) as StreamEvent<typeof route>;
@@ -54,9 +57,11 @@ export async function generate(
       onText(content ?? '', reasoning ?? '');
     }
     isCut ||= event.choices[0]?.finish_reason === 'length';
+    stoppedAt = event.choices[0]?.stop_reason ?? stoppedAt;
     tokens = event.usage?.completion_tokens ?? tokens;
   }
-  return { tokens, generationMs: performance.now() - began, firstTokenMs, isCut };
+  const generationMs = performance.now() - began;
+  return { tokens, generationMs, firstTokenMs, isCut, ...(stoppedAt === undefined ? {} : { stoppedAt }) };
 }
 
 /** The data of each server-sent event of a response. */

@@ -26,7 +26,12 @@ interface RequestOptions {
   readonly method?: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  /** Whether it is sent to the end if the page is left, unless it is long: browsers limit that. */
+  readonly keepalive?: boolean;
 }
+
+/** The most characters of such a request: 64 KiB in UTF-8. */
+const mostKeptAlive = 20_000;
 
 /** The route that a sign-in uses itself: its 401 is the answer. */
 const sessionPath = '/api/session';
@@ -37,14 +42,14 @@ const sessionPath = '/api/session';
  */
 export async function send(
   path: string,
-  { method = 'GET', body, signal }: RequestOptions = {},
+  { method = 'GET', body, signal, keepalive = false }: RequestOptions = {},
 ): Promise<Response> {
+  const text = body === undefined ? undefined : JSON.stringify(body);
   const request = () =>
     fetch(path, {
       method,
-      ...(body === undefined
-        ? {}
-        : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      ...(text === undefined ? {} : { body: text, headers: { 'content-type': 'application/json' } }),
+      keepalive: keepalive && (text?.length ?? 0) < mostKeptAlive,
       ...(signal ? { signal } : {}),
     });
   let response: Response;

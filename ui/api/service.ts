@@ -17,6 +17,15 @@ export const service = {
   addKey: (body: Body<'POST /api/keys'>) => call('POST /api/keys', { body }),
   removeKey: (id: string) => call('DELETE /api/keys/{id}', { path: { id } }),
 
+  /** The chats with a model, the latest first. @param search a text that they have. */
+  chats: async (modelId: string, search = '') =>
+    (await call('GET /api/playground/chats', { query: { model_id: modelId, search } })).chats,
+  chat: (id: string) => call('GET /api/playground/chats/{chat_id}', { path: { chat_id: id } }),
+  putChat: (id: string, body: Body<'PUT /api/playground/chats/{chat_id}'>) =>
+    call('PUT /api/playground/chats/{chat_id}', { path: { chat_id: id }, body, keepalive: true }),
+  changeChat: (id: string, body: Body<'PATCH /api/playground/chats/{chat_id}'>) =>
+    call('PATCH /api/playground/chats/{chat_id}', { path: { chat_id: id }, body, keepalive: true }),
+  removeChat: (id: string) => call('DELETE /api/playground/chats/{chat_id}', { path: { chat_id: id } }),
   answerFigures: () => call('GET /api/playground/figures'),
   stopPreparing: () => call('DELETE /api/playground/preparing'),
   info: () => call('GET /api/info'),
@@ -44,6 +53,9 @@ export const service = {
     call('POST /api/datasets/{name}/analysis', { path: { name }, body, signal }),
   splitDataset: (name: string, body: Body<'POST /api/datasets/{name}/split'>) =>
     call('POST /api/datasets/{name}/split', { path: { name }, body }),
+  /** Adds rows to a dataset, or makes one of them. */
+  addRows: (name: string, rows: Body<'POST /api/datasets/{name}/rows'>['rows']) =>
+    call('POST /api/datasets/{name}/rows', { path: { name }, body: { rows } }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
   hubDataset: (repo: string) => call('GET /api/hub/dataset', { query: { repo } }),
   move: () => call('GET /api/move/openai'),

@@ -44,3 +44,6 @@ export type Sweep = Answer<'GET /api/sweeps/{sweep_id}'>;
 export type EvaluationSummary = Answer<'GET /api/evaluations'>['evaluations'][number];
 export type Evaluation = Answer<'GET /api/evaluations/{evaluation_id}'>;
 export type Trial = Sweep['trials_started'][number];
+export type ChatSummary = Answer<'GET /api/playground/chats'>['chats'][number];
+export type StoredChat = Answer<'GET /api/playground/chats/{chat_id}'>;
+export type StoredTurn = StoredChat['turns'][number];

@@ -1,4 +1,4 @@
-import { html, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { toasts } from '../state/app.ts';
 import { Watch } from '../state/store.ts';
@@ -15,8 +15,9 @@ export class ToastList extends LightElement {
   protected override render(): TemplateResult {
     return html`<div class="toasts" role="status" aria-live="polite">
       ${toasts.value.map(
-        ({ id, kind, text }) => html`<div class="toast" data-kind=${kind}>
+        ({ id, kind, text, undo }) => html`<div class="toast" data-kind=${kind}>
           <span class="wrap"><bdi>${text}</bdi></span>
+          ${undo === undefined ? nothing : undoButton(id, undo)}
           <button type="button" class="tool" aria-label="Close message" @click=${() => toasts.close(id)}>
             <span aria-hidden="true">×</span>
           </button>
@@ -25,6 +26,17 @@ export class ToastList extends LightElement {
     </div>`;
   }
 }
+
+const undoButton = (id: number, undo: () => void) => html`<button
+  type="button"
+  class="small"
+  @click=${() => {
+    toasts.close(id);
+    undo();
+  }}
+>
+  Undo
+</button>`;
 
 declare global {
   interface HTMLElementTagNameMap {

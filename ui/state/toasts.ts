@@ -4,6 +4,8 @@ export interface Toast {
   readonly id: number;
   readonly kind: 'info' | 'error';
   readonly text: string;
+  /** What takes back what is told. */
+  readonly undo?: () => void;
 }
 
 const shownMs = 8_000;
@@ -16,10 +18,10 @@ export class Toasts extends Store<readonly Toast[]> {
     super([]);
   }
 
-  show(text: string, kind: Toast['kind'] = 'info'): void {
+  show(text: string, kind: Toast['kind'] = 'info', undo?: () => void): void {
     const id = this.#next;
     this.#next += 1;
-    this.set([...this.value.slice(-3), { id, kind, text }]);
+    this.set([...this.value.slice(-3), { id, kind, text, ...(undo ? { undo } : {}) }]);
     setTimeout(() => this.close(id), shownMs);
   }
 

@@ -7,7 +7,13 @@ const placeholder = 'YOUR_ACCESS_KEY';
 const anyKey = 'none';
 
 /** The fields of a chat completion that OpenAI's library for Python does not know. */
-const ownFields: readonly string[] = ['as_base', 'checkpoint', 'file', 'scale'] satisfies (keyof Ask)[];
+const ownFields: readonly string[] = [
+  'as_base',
+  'checkpoint',
+  'file',
+  'scale',
+  'continue_final_message',
+] satisfies (keyof Ask)[];
 
 export interface SnippetOptions {
   /** The service's own address. */
@@ -20,7 +26,25 @@ export interface SnippetOptions {
 export const baseUrl = (origin: string): string => `${origin}/v1`;
 
 const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-const indented = (value: unknown) => JSON.stringify(value, null, 4).replaceAll('\n', '\n    ');
+/** A value of JSON in Python, within a call. */
+function python(value: unknown, indent = '    '): string {
+  const inner = `${indent}    `;
+  const lines = (open: string, items: readonly string[], close: string) =>
+    items.length === 0
+      ? open + close
+      : `${open}\n${items.map((item) => `${inner}${item},\n`).join('')}${indent}${close}`;
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value))
+    return lines(
+      '[',
+      value.map((item) => python(item, inner)),
+      ']',
+    );
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const items = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}: ${python(item, inner)}`);
+  return lines('{', items, '}');
+}
 
 export function asCurl(ask: Ask, { origin, needsKey }: SnippetOptions): string {
   return [
@@ -32,8 +56,6 @@ export function asCurl(ask: Ask, { origin, needsKey }: SnippetOptions): string {
 }
 
 export function asPython(ask: Ask, { origin, needsKey }: SnippetOptions): string {
-  const python = (value: unknown) =>
-    typeof value === 'boolean' ? (value ? 'True' : 'False') : indented(value);
   const fields = Object.entries(ask);
   const own = fields.filter(([name]) => ownFields.includes(name));
   return [

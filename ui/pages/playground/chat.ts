@@ -3,17 +3,23 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { Ask } from '../../api/generate.ts';
 import { service } from '../../api/service.ts';
 import { keyedRow } from '../../elements/child.ts';
+import { download, fileNameOf } from '../../elements/download.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { empty, serviceErrorPanel } from '../../elements/parts.ts';
-import { datasets } from '../../state/app.ts';
+import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { datasets, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
-import { type Chat, chatsOf, newChatId, openChatId, rememberOpen } from '../../state/playground/chats.ts';
+import { ChatList } from '../../state/playground/chat-list.ts';
+import { newId, openChatId, rememberOpen } from '../../state/playground/chats.ts';
 import { type Asked, Conversation } from '../../state/playground/conversation.ts';
-import type { Exchange } from '../../state/playground/exchange.ts';
+import type { Exchange, Side } from '../../state/playground/exchange.ts';
+import { asServiceError } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
-import { isKeyNeeded, session } from '../../state/session.ts';
+import { session } from '../../state/session.ts';
 import { Watch } from '../../state/store.ts';
-import { asCurl, asJavaScript, asPython } from '../../views/api-snippets.ts';
+import { snippetFolds } from '../../views/api-snippet-folds.ts';
+import './add-answer.ts';
+import type { AddAnswer } from './add-answer.ts';
+import type { AnswerActions } from './answer-view.ts';
 import { type AnswererSide, answererFields, answererName, firstWords } from './answerer.ts';
 import { chatBar } from './chat-bar.ts';
 import { exchangeView } from './exchange-view.ts';
@@ -21,15 +27,32 @@ import {
   type Parameters,
   parameterDefaults,
   raisedLimit,
+  readSchema,
   samplingFields,
   systemMessage,
 } from './playground-parameters.ts';
-import { promptEditor } from './prompt-editor.ts';
 import { type Suggestion, suggestionsOf } from './suggestions.ts';
+import { textEditor } from './text-editor.ts';
 
 /** Closer to the end than this, the view follows new text. */
 const nearPixels = 24;
 const keptCharacters = 100_000;
+
+/** A text of an exchange that is being written anew: its prompt, or an answer. */
+interface Edited {
+  readonly id: string;
+  readonly kind: 'prompt' | 'answer' | 'correction';
+  /** Which answer. */
+  readonly index: number;
+  readonly text: string;
+}
+
+interface EditorOptions {
+  readonly label: string;
+  readonly done: string;
+  readonly hint: string;
+  readonly send: (text: string) => void;
+}
 
 const textOf = (event: Event) => (event.target as HTMLTextAreaElement).value;
 
@@ -45,9 +68,14 @@ export class ChatView extends LightElement {
   @state() private _prompt = readStored('prompt', '');
   @state() private _context = readStored('context', '');
   @state() private _suggestions: readonly Suggestion[] = [];
-  @state() private _chats: readonly Chat[] = [];
-  /** The exchange whose prompt is edited, and its text. */
-  @state() private _edited: { readonly id: number; readonly text: string } | null = null;
+  @state() private _edited: Edited | null = null;
+  /** Whether the request is shown as code. */
+  @state() private _showsCode = false;
+  /** The answer that is being added to a dataset. */
+  @state() private _adding: Pick<AddAnswer, 'sent' | 'exchange' | 'index'> | null = null;
+  /** The name that the chat is being given. */
+  @state() private _renaming: string | null = null;
+  private _list = new ChatList('');
   /** Whether the prompt is sent as soon as the models are known. */
   private _isSendWaiting = false;
   /** The place of the prompt that was recalled. */
@@ -56,10 +84,11 @@ export class ChatView extends LightElement {
   private _dataset = '';
   private _talk = new Conversation('', '');
   private _unfollow: (() => void) | null = null;
+  private _unlist: (() => void) | null = null;
   /** The maximum scroll position at the last update. */
   private _end = 0;
   private readonly _pace = paced(() => this.requestUpdate(), 30);
-  private readonly _onHide = () => this._talk.remember();
+  private readonly _onHide = () => this._talk.rememberNow();
 
   constructor() {
     super();
@@ -75,10 +104,12 @@ export class ChatView extends LightElement {
     super.disconnectedCallback();
     removeEventListener('pagehide', this._onHide);
     this._leave();
+    this._unlist?.();
+    this._talk = new Conversation('', '');
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
-    if (this.modelId !== this._talk.modelId) this._openChat(openChatId(this.modelId));
+    if (this.modelId !== this._talk.modelId) void this._openModel(this.modelId);
     const dataset = this.sides[0]?.facts?.dataset ?? '';
     if (changed.has('sides') && dataset !== this._dataset) void this._suggest(dataset);
     if (this._isSendWaiting && this._isKnown) this._sendPrompt();
@@ -95,15 +126,36 @@ export class ChatView extends LightElement {
     if (dataset === this._dataset) this._suggestions = suggestionsOf(found?.rows ?? []);
   }
 
-  private _openChat(id: string): void {
+  /** Opens the chat that this tab had open with a model, or the latest. */
+  private async _openModel(modelId: string): Promise<void> {
     this._leave();
-    this._talk = new Conversation(this.modelId, id);
+    this._talk = new Conversation(modelId, '');
+    this._unlist?.();
+    const list = new ChatList(modelId);
+    this._list = list;
+    this._unlist = list.subscribe(() => this.requestUpdate());
+    await list.refresh();
+    if (list !== this._list || list.value.value === null) return;
+    const had = openChatId(modelId);
+    const found = list.value.value.find(({ id }) => had === '' || id === had);
+    this._openChat(found?.id ?? (had || newId()), found !== undefined);
+  }
+
+  /** @param isStored whether the service has it. */
+  private _openChat(id: string, isStored: boolean): void {
+    this._leave();
+    this._talk = new Conversation(this.modelId, id, isStored);
     this._unfollow = this._talk.subscribe(() => this._pace.ask());
-    this._chats = chatsOf(this.modelId);
     this._edited = null;
+    this._renaming = null;
     this._end = 0;
     rememberOpen(this.modelId, id);
     this.requestUpdate();
+  }
+
+  private _openNew(): void {
+    this._openChat(newId(), false);
+    this._focus('#prompt');
   }
 
   /** Stops an answer that is no longer shown. */
@@ -111,7 +163,6 @@ export class ChatView extends LightElement {
     this._talk.stop();
     this._unfollow?.();
     this._unfollow = null;
-    this._talk = new Conversation('', '');
   }
 
   protected override updated(): void {
@@ -123,8 +174,9 @@ export class ChatView extends LightElement {
     this._end = end;
   }
 
+  /** Whether all is read that says what is sent. */
   private get _isKnown(): boolean {
-    return this.sides.every(({ facts }) => facts !== null);
+    return this._talk.chatId !== '' && !this._talk.loading && this.sides.every(({ facts }) => facts !== null);
   }
 
   /** Whether some side has the messages before a prompt sent with it. */
@@ -166,37 +218,49 @@ export class ChatView extends LightElement {
   private _sendPrompt(): void {
     this._isSendWaiting = false;
     if (this._prompt.trim() === '') return;
-    if (this._answer(this._fullPrompt(), this._talk.value.length)) this._write('');
+    if (this._answer(this._fullPrompt())) this._write('');
   }
 
   /**
-   * Has a prompt answered at a place of the conversation. What was said after it belongs to the conversation and goes,
-   * unless each prompt stands alone.
+   * Has a prompt answered.
+   * @param instead the exchange that it is another version of.
    * @returns whether it was sent.
    */
-  private _answer(prompt: string, place: number): boolean {
-    const asked = this._asked(prompt, place);
-    if (this._talk.busy || !this._isKnown) return false;
-    const { value } = this._talk;
+  private _answer(prompt: string, instead?: Exchange): boolean {
+    const { value, busy } = this._talk;
+    const place = instead === undefined ? value.length : value.indexOf(instead);
+    const isWrong = readSchema(this.parameters.schema) === null;
+    if (busy || isWrong || !this._isKnown || place < 0) return false;
+    const { system } = this.parameters;
+    const version = instead === undefined ? {} : { insteadOf: instead, standsAlone: !this._remembers };
     this._edited = null;
-    const after = this._remembers ? [] : value.slice(place + 1);
-    const done = this._talk.send(prompt, asked, [value.slice(0, place), after]);
-    const list = () => {
-      this._chats = chatsOf(this.modelId);
-    };
-    list();
-    void done.then(list);
-    // The control that was used may be gone while the answer is generated.
-    this._focus('#prompt');
+    this._follow(this._talk.send({ prompt, system, ...version }, this._asked(prompt, place)));
     return true;
   }
 
+  /** Reads the list again once an answer is stored, and keeps the focus, whose control may be gone meanwhile. */
+  private _follow(done: Promise<void>): void {
+    const { _list: list } = this;
+    void done.then(() => list.refresh());
+    this._focus('#prompt');
+  }
+
+  /** Whether what answers now gave the answers of an exchange. */
+  private _isOf({ sides }: Exchange): boolean {
+    const names = this.sides.map(({ facts, answerer }) => facts && answererName(facts, answerer));
+    return sides.length === names.length && sides.every(({ name }, index) => name === names[index]);
+  }
+
+  private _goOn(exchange: Exchange, place: number): void {
+    this._follow(this._talk.goOn(exchange, this._asked(exchange.prompt, place)));
+  }
+
   /** Has a prompt answered with twice as many new tokens, which stay the limit; fires `raise` with it. */
-  private _raise(prompt: string, place: number): void {
+  private _raise(exchange: Exchange): void {
     const maxTokens = raisedLimit(this.parameters);
     this.parameters = { ...this.parameters, maxTokens };
     this.dispatchEvent(new CustomEvent('raise', { detail: maxTokens }));
-    this._answer(prompt, place);
+    this._answer(exchange.prompt, exchange);
   }
 
   private _stop(): void {
@@ -239,40 +303,103 @@ export class ChatView extends LightElement {
     writeStored('context', context.slice(0, keptCharacters));
   }
 
+  /** Does something with the open chat, once all of it is stored; tells if it fails. */
+  private async _withStored(work: (chatId: string) => Promise<void>): Promise<void> {
+    const { _talk: talk } = this;
+    try {
+      await talk.remember();
+      await work(talk.chatId);
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+    }
+  }
+
+  private _rename(): void {
+    const name = this._renaming ?? '';
+    this._renaming = null;
+    this._focus('#prompt');
+    const { _list: list } = this;
+    void this._withStored((id) => list.rename(id, name));
+  }
+
+  private _export(): void {
+    void this._withStored(async (id) => {
+      const chat = await service.chat(id);
+      const title = this._list.value.value?.find((one) => one.id === id)?.title ?? '';
+      download(`${fileNameOf(title)}.json`, JSON.stringify(chat, null, 2), 'application/json');
+    });
+  }
+
+  private _remove(): void {
+    const { _list: list } = this;
+    this._talk.stop();
+    void this._withStored(async (id) => {
+      const restore = await list.remove(id);
+      if (this._talk.chatId === id) this._openNew();
+      toasts.show('Chat deleted', 'info', () => {
+        void restore().then(() => {
+          if (this._list === list) this._openChat(id, true);
+        });
+      });
+    });
+  }
+
+  private _bar(): TemplateResult {
+    const { value, chatId } = this._talk;
+    return chatBar({
+      chats: this._list.value.value ?? [],
+      openId: chatId,
+      isEmpty: value.length === 0,
+      search: this._list.search,
+      renaming: this._renaming,
+      open: (id) => (id === null ? this._openNew() : this._openChat(id, true)),
+      find: (text) => this._list.find(text),
+      rename: (name) => {
+        if (this._renaming === null) this._focus('#chat-name');
+        else if (name === null) this._focus('#prompt');
+        this._renaming = name;
+      },
+      named: () => this._rename(),
+      save: () => this._export(),
+      remove: () => this._remove(),
+    });
+  }
+
   protected override render(): TemplateResult {
-    const { value, busy, chatId } = this._talk;
-    const error = this.sides.find((side) => side.error !== null)?.error ?? null;
-    const open = (id: string | null) => {
-      this._openChat(id ?? newChatId());
-      this._focus('#prompt');
-    };
+    const { value, busy, chatId, loading } = this._talk;
+    const error =
+      this._list.value.error ??
+      this._talk.error ??
+      this.sides.find((side) => side.error !== null)?.error ??
+      null;
     return html`
-      ${chatBar({
-        chats: this._chats,
-        openId: chatId,
-        isEmpty: value.length === 0,
-        open,
-        remove: () => {
-          this._talk.delete();
-          open(null);
-        },
-      })}
+      ${this._bar()}
       <div class="exchanges" tabindex="0" role="log" aria-label="Answers" aria-live="polite" aria-busy=${busy}>
         ${
-          value.length === 0
-            ? this._invitation()
-            : keyedRow(
+          value.length > 0
+            ? keyedRow(
                 value.map((exchange, index) => ({ exchange, index })),
                 ({ exchange }) => exchange.id,
                 ({ exchange, index }) => this._exchange(exchange, index),
               )
+            : chatId === '' || loading
+              ? skeleton(4)
+              : this._invitation()
         }
       </div>
       <form class="prompt" @submit=${this._send}>
-        ${error === null ? nothing : serviceErrorPanel('Could not load the model', error)} ${this._aloneHint()}
+        ${error === null ? nothing : serviceErrorPanel('Could not load or store the chat', error)} ${this._aloneHint()}
         ${this._fields()}
         <div class="row between wrap-row">
-          <span class="row wrap-row">${this._snippets()}</span>
+          <button
+            type="button"
+            ?disabled=${!this._isKnown}
+            @click=${() => {
+              this._showsCode = true;
+            }}
+          >
+            View code
+          </button>
           ${
             busy
               ? html`<button type="button" class="danger" @click=${this._stop}>Stop</button>`
@@ -280,6 +407,19 @@ export class ChatView extends LightElement {
           }
         </div>
       </form>
+      ${this._showsCode ? this._code() : nothing}
+      ${
+        this._adding === null
+          ? nothing
+          : html`<hone-add-answer
+              .sent=${this._adding.sent}
+              .exchange=${this._adding.exchange}
+              .index=${this._adding.index}
+              @dismiss=${() => {
+                this._adding = null;
+              }}
+            ></hone-add-answer>`
+      }
     `;
   }
 
@@ -336,37 +476,105 @@ export class ChatView extends LightElement {
 
   private _exchange(exchange: Exchange, index: number): TemplateResult {
     const { busy, value } = this._talk;
-    const { id, prompt } = exchange;
+    const { prompt } = exchange;
     const isLast = index === value.length - 1;
-    const edit = () => {
-      this._edited = { id, text: prompt };
-      this._focus('#edited');
+    const versions = this._talk.versions(exchange);
+    const at = versions.indexOf(exchange);
+    const unlessBusy = <F>(act: F): F | null => (busy ? null : act);
+    const step = (by: -1 | 1) => {
+      const other = versions[at + by];
+      if (other !== undefined) this._talk.choose(other);
     };
-    const leave = () => {
-      this._edited = null;
-      this._focus('#prompt');
-    };
-    const text = this._edited?.id === id ? this._edited.text : null;
+    // A schema holds from the beginning of an answer.
+    const isFree = readSchema(this.parameters.schema) === undefined;
+    const canGoOn = isFree && (!this._remembers || isLast) && this._isOf(exchange);
     return exchangeView(
       exchange,
+      { number: at + 1, count: versions.length },
       {
-        edit: busy ? null : edit,
-        regenerate: busy || (this._remembers && !isLast) ? null : () => this._answer(prompt, index),
-        raise: busy || (this._remembers && !isLast) ? null : () => this._raise(prompt, index),
+        edit: unlessBusy(() => this._edit(exchange, 'prompt', 0, prompt)),
+        regenerate: unlessBusy(() => this._answer(prompt, exchange)),
+        goOn: canGoOn ? unlessBusy(() => this._goOn(exchange, index)) : null,
+        raise: unlessBusy(() => this._raise(exchange)),
+        step: unlessBusy(step),
+        ofAnswer: (side, number) => this._ofAnswer(exchange, side, number),
       },
-      text === null
-        ? null
-        : promptEditor({
-            text,
-            leave,
-            isBusy: busy,
-            cutsOff: this._remembers && !isLast,
-            write: (changed) => {
-              this._edited = { id, text: changed };
-            },
-            send: () => this._answer(text, index),
-          }),
+      this._editor(exchange, 'prompt', 0, {
+        ...{ label: 'Edited prompt', done: 'Send again' },
+        hint: this._remembers && !isLast ? 'What follows stays with the version before.' : '',
+        send: (text) => this._answer(text, exchange),
+      }),
     );
+  }
+
+  private _edit({ id }: Exchange, kind: Edited['kind'], index: number, text: string): void {
+    this._edited = { id, kind, index, text };
+    this._focus('#edited');
+  }
+
+  /** The form for a text of an exchange; `null` unless it is being written. */
+  private _editor(
+    { id }: Exchange,
+    kind: Edited['kind'],
+    index: number,
+    options: EditorOptions,
+  ): TemplateResult | null {
+    const edited = this._edited;
+    if (edited?.id !== id || edited.kind !== kind || edited.index !== index) return null;
+    return textEditor({
+      ...options,
+      text: edited.text,
+      isBusy: this._talk.busy,
+      write: (text) => {
+        this._edited = { ...edited, text };
+      },
+      send: () => options.send(edited.text),
+      leave: () => this._leaveEditor(),
+    });
+  }
+
+  private _leaveEditor(): void {
+    this._edited = null;
+    this._focus('#prompt');
+  }
+
+  private _add(exchange: Exchange, index: number): void {
+    const { value } = this._talk;
+    const sent = this._remembers ? value.slice(0, value.indexOf(exchange)) : [];
+    this._adding = { sent, exchange, index };
+  }
+
+  private _ofAnswer(exchange: Exchange, side: Side, index: number): AnswerActions {
+    const { _talk: talk } = this;
+    const correct = () => this._edit(exchange, 'correction', index, side.correction ?? side.text.trim());
+    const leaving = (act: (text: string) => void) => (text: string) => {
+      act(text);
+      this._leaveEditor();
+    };
+    return {
+      rate: (rating) => {
+        const isTaken = side.rating === rating;
+        talk.judge(exchange, side, { rating: isTaken ? null : rating });
+        if (rating === 'bad' && !isTaken) correct();
+      },
+      correct,
+      add: talk.busy ? null : () => this._add(exchange, index),
+      edit:
+        talk.busy || exchange.sides.length > 1
+          ? null
+          : () => this._edit(exchange, 'answer', index, side.text.trim()),
+      editor:
+        this._editor(exchange, 'answer', index, {
+          ...{ label: 'Edited answer', done: 'Save' },
+          hint: 'The conversation goes on from this answer.',
+          send: leaving((text) => talk.answer(exchange, side, text)),
+        }) ??
+        this._editor(exchange, 'correction', index, {
+          ...{ label: 'Corrected answer', done: 'Save' },
+          hint: 'What it should have been; for a dataset.',
+          send: leaving((text) => talk.judge(exchange, side, { rating: 'bad', correction: text })),
+        }),
+    };
   }
 
   /** Says if a prompt is sent without those before it. */
@@ -383,19 +591,20 @@ export class ChatView extends LightElement {
   }
 
   /** The request as code: that of the prompt, or the last one if the field is empty. */
-  private _snippets(): TemplateResult | typeof nothing {
+  private _code(): TemplateResult | typeof nothing {
     const { value } = this._talk;
     const isNew = this._prompt !== '' || value.length === 0;
     const [asked] = isNew
       ? this._asked(this._fullPrompt(), value.length)
       : this._asked(value.at(-1)?.prompt ?? '', value.length - 1);
     if (asked === undefined) return nothing;
-    const options = { origin: location.origin, needsKey: isKeyNeeded() };
-    return html`
-      <hone-copy label="Copy as curl" .text=${asCurl(asked.ask, options)}></hone-copy>
-      <hone-copy label="Copy as Python" .text=${asPython(asked.ask, options)}></hone-copy>
-      <hone-copy label="Copy as JavaScript" .text=${asJavaScript(asked.ask, options)}></hone-copy>
-    `;
+    return html`<hone-dialog
+      heading="View code"
+      .content=${html`<div class="column">${snippetFolds(asked.ask)}</div>`}
+      @dismiss=${() => {
+        this._showsCode = false;
+      }}
+    ></hone-dialog>`;
   }
 }
 

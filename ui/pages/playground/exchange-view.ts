@@ -1,28 +1,37 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Answer } from '../../api/generate.ts';
-import type { Child } from '../../elements/child.ts';
-import { formatCount, formatNumber } from '../../elements/format.ts';
-import { serviceErrorPanel } from '../../elements/parts.ts';
 import type { Exchange, Side } from '../../state/playground/exchange.ts';
-import { differences, type Piece } from './differences.ts';
-import './answer-text.ts';
+import { type AnswerActions, answerView } from './answer-view.ts';
+import { differences } from './differences.ts';
 
 /** What can be done with an exchange; `null` where it cannot. */
 export interface ExchangeActions {
   readonly edit: (() => void) | null;
   readonly regenerate: (() => void) | null;
+  /** Has the answers go on that were cut at the limit. */
+  readonly goOn: (() => void) | null;
   /** Answers again with twice as many tokens. */
   readonly raise: (() => void) | null;
+  /** Shows the version before or after it. */
+  readonly step: ((by: -1 | 1) => void) | null;
+  /** What can be done with one of its answers. */
+  readonly ofAnswer: (side: Side, index: number) => AnswerActions;
+}
+
+/** The place of an exchange among its versions. */
+export interface Version {
+  readonly number: number;
+  readonly count: number;
 }
 
 /** A prompt with its answer, or with two answers side by side. @param editor shown in place of the prompt. */
 export function exchangeView(
   { prompt, sides }: Exchange,
-  { edit, regenerate, raise }: ExchangeActions,
+  version: Version,
+  actions: ExchangeActions,
   editor: TemplateResult | null,
 ): TemplateResult {
+  const { edit, ofAnswer } = actions;
   const isPair = sides.length > 1;
-  const isCut = sides.some(({ answer }) => answer?.isCut);
   const marked = isPair ? compared(sides) : null;
   return html`<article class="exchange">
     ${
@@ -33,21 +42,50 @@ export function exchangeView(
       </div>`
     }
     <div class="sides" data-two=${isPair ? 'yes' : nothing}>
-      ${sides.map((side, index) => sideView(side, isPair ? 'AB'.charAt(index) : '', marked?.pieces?.[index]))}
+      ${sides.map((side, index) =>
+        answerView(side, isPair ? 'AB'.charAt(index) : '', marked?.pieces?.[index], ofAnswer(side, index)),
+      )}
     </div>
-    ${marked === null ? nothing : html`<p class="hint">${marked.words}</p>`}
-    ${
-      regenerate === null
-        ? nothing
-        : html`<div class="row">
-            <button type="button" class="tool" @click=${regenerate}>Regenerate</button>
-            ${raise === null || !isCut ? nothing : html`<button type="button" class="tool" @click=${raise}>Raise the limit</button>`}
-          </div>`
-    }
+    ${marked === null ? nothing : html`<p class="hint">${marked.words}</p>`} ${toolsOf(sides, version, actions)}
   </article>`;
 }
 
+function toolsOf(
+  sides: readonly Side[],
+  { number, count }: Version,
+  { regenerate, goOn, raise, step }: ExchangeActions,
+): TemplateResult | typeof nothing {
+  const isCut = sides.some(({ answer }) => answer?.isCut);
+  const tool = (name: string, act: (() => void) | null) =>
+    act === null ? nothing : html`<button type="button" class="tool" @click=${act}>${name}</button>`;
+  if (regenerate === null && count < 2) return nothing;
+  return html`<div class="row wrap-row">
+    ${isCut ? tool('Continue', goOn) : nothing} ${tool('Regenerate', regenerate)}
+    ${isCut ? tool('Raise the limit', raise) : nothing}
+    ${
+      count < 2
+        ? nothing
+        : html`<span class="row versions" role="group" aria-label="Versions">
+            ${stepButton('Previous version', '‹', number > 1 && step !== null, () => step?.(-1))}
+            <span class="hint tabular">${number}/${count}</span>
+            ${stepButton('Next version', '›', number < count && step !== null, () => step?.(1))}
+          </span>`
+    }
+  </div>`;
+}
+
+const stepButton = (name: string, sign: string, isPossible: boolean, act: () => void) => html`<button
+  type="button"
+  class="tool"
+  aria-label=${name}
+  ?disabled=${!isPossible}
+  @click=${act}
+>
+  <span aria-hidden="true">${sign}</span>
+</button>`;
+
 interface Compared {
+  readonly texts: readonly string[];
   readonly words: string;
   readonly pieces: ReturnType<typeof differences>;
 }
@@ -60,7 +98,8 @@ function compared(sides: readonly Side[]): Compared | null {
   if (a === undefined || b === undefined || sides.some(({ busy, error }) => busy || error !== null))
     return null;
   let known = comparisons.get(sides);
-  if (known === undefined) {
+  // An answer may have gone on.
+  if (known?.texts[0] !== a.text || known.texts[1] !== b.text) {
     const pieces = differences(a.text.trim(), b.text.trim());
     const isEqual = a.text.trim() === b.text.trim();
     const words = isEqual
@@ -68,69 +107,8 @@ function compared(sides: readonly Side[]): Compared | null {
       : pieces === null
         ? 'The answers have little in common.'
         : 'Words that only one answer has are marked.';
-    known = { words, pieces };
+    known = { texts: [a.text, b.text], words, pieces };
     comparisons.set(sides, known);
   }
   return known;
-}
-
-/** Over a shorter time, network chunking would distort the rate. */
-const leastSpanMs = 50;
-/** A slower first token includes loading the model. */
-const warmMs = 250;
-
-/** Decoding rate after the first token, or overall when the answer is too short to tell. */
-function tokensPerSecond({ tokens, generationMs, firstTokenMs }: Answer): number | null {
-  if (tokens === null || generationMs === null || generationMs <= 0) return null;
-  const spanMs = generationMs - (firstTokenMs ?? generationMs);
-  if (tokens > 1 && spanMs >= leastSpanMs) return ((tokens - 1) / spanMs) * 1000;
-  return tokens > 0 && (firstTokenMs ?? 0) < warmMs ? (tokens / generationMs) * 1000 : null;
-}
-
-const figuresOf = (answer: Answer): string => {
-  const speed = tokensPerSecond(answer);
-  return [
-    answer.tokens === null ? null : `${formatCount(answer.tokens)} tokens`,
-    speed === null ? null : `${formatNumber(speed, 3)} tokens/s`,
-    answer.firstTokenMs === null ? null : `first token after ${formatCount(answer.firstTokenMs)} ms`,
-  ]
-    .filter(Boolean)
-    .join(' · ');
-};
-
-const withMarks = (pieces: readonly Piece[]): Child =>
-  pieces.map(({ text, differs }) => (differs ? html`<mark>${text}</mark>` : text));
-
-function sideView(side: Side, letter: string, pieces: readonly Piece[] | undefined): TemplateResult {
-  const { answer, text, reasoning, busy, error } = side;
-  const isFull = error?.detail.includes('context_length_exceeded') ?? false;
-  return html`<div class="answer">
-    <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}<bdi>${side.name}</bdi></p>
-    <div>
-    ${
-      reasoning
-        ? html`<details class="fold"><summary>${busy && text === '' ? 'Thinking…' : 'Thoughts'}</summary><p class="wrap hint"><bdi>${reasoning}</bdi></p></details>`
-        : nothing
-    }
-    ${
-      error === null
-        ? pieces === undefined
-          ? html`<hone-answer-text .text=${text} .busy=${busy}></hone-answer-text>`
-          : html`<p class="wrap answer-text"><bdi>${withMarks(pieces)}</bdi></p>`
-        : serviceErrorPanel(
-            'Generation failed',
-            error,
-            isFull ? 'Start a new chat, or shorten the prompt.' : undefined,
-          )
-    }
-    </div>
-    <div class="row between wrap-row">
-      <p class="hint tabular">
-        ${busy ? (text === '' && !reasoning ? side.first : 'generating…') : nothing} ${side.stopped ? 'stopped' : nothing}
-        ${answer?.isCut ? 'cut off at the limit of new tokens · ' : nothing}
-        ${text === '' && answer !== null ? 'empty answer · ' : nothing} ${answer === null ? nothing : figuresOf(answer)}
-      </p>
-      ${busy || text === '' ? nothing : html`<hone-copy .text=${text.trim()} label="Copy answer"></hone-copy>`}
-    </div>
-  </div>`;
 }

@@ -11,6 +11,8 @@ export interface Parameters {
   readonly seed: string;
   /** One text in each line. */
   readonly stop: string;
+  /** A JSON schema that answers keep to; empty for any text. */
+  readonly schema: string;
   readonly system: string;
   /** Whether the messages before a prompt are sent with it. */
   readonly memory: boolean;
@@ -24,6 +26,7 @@ export const parameterDefaults: Parameters = {
   topP: 0.9,
   seed: '',
   stop: '',
+  schema: '',
   system: '',
   memory: true,
   compare: false,
@@ -36,8 +39,27 @@ const highest = 1_048_576;
 /** Twice as many new tokens, as far as there may be so many. */
 export const raisedLimit = ({ maxTokens }: Parameters): number => Math.min(highest, 2 * maxTokens);
 
+/** A JSON schema as it is written; `null` if it is none, `undefined` if there is none. */
+export function readSchema(text: string): Record<string, unknown> | null | undefined {
+  if (text.trim() === '') return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+const formatOf = (schema: Record<string, unknown>) => ({
+  type: 'json_schema' as const,
+  json_schema: { name: 'answer', strict: true, schema },
+});
+
 /** The parameters as fields of a request. */
-export function samplingFields({ maxTokens, temperature, topP, seed, stop }: Parameters) {
+export function samplingFields({ maxTokens, temperature, topP, seed, stop, schema }: Parameters) {
+  const format = readSchema(schema);
   const stops = stop
     .split('\n')
     .filter((text) => text !== '')
@@ -49,6 +71,7 @@ export function samplingFields({ maxTokens, temperature, topP, seed, stop }: Par
     top_p: topP,
     ...(seed === '' ? {} : { seed: Number(seed) }),
     ...(stops.length === 0 ? {} : { stop: stops }),
+    ...(format == null ? {} : { response_format: formatOf(format) }),
   } satisfies Partial<Ask>;
 }
 
@@ -60,7 +83,7 @@ type Set = (part: Partial<Parameters>) => void;
 
 /** The parameters' form fields. @param canConverse whether the model supports conversations. */
 export function parameterFields(parameters: Parameters, canConverse: boolean, set: Set): TemplateResult {
-  const { maxTokens, temperature, topP, seed, stop } = parameters;
+  const { maxTokens, temperature, topP, seed, stop, schema } = parameters;
   return html`
     ${canConverse ? conversationFields(parameters, set) : nothing}
     ${rangeField({ name: 'Temperature', id: 'temperature', value: temperature, min: 0, max: 2, step: 0.05, hint: '0 always picks the most likely token.' }, (v) => set({ temperature: v }))}
@@ -109,7 +132,27 @@ export function parameterFields(parameters: Parameters, canConverse: boolean, se
       ></textarea>
       <p class="hint" id="stop-hint">One per line; \\n for a newline. Generation stops at the first match.</p>
     </div>
+    ${schemaField(schema, set)}
   `;
+}
+
+function schemaField(schema: string, set: Set): TemplateResult {
+  const isWrong = readSchema(schema) === null;
+  return html`<div class="field">
+    <label for="schema">JSON schema</label>
+    <textarea
+      id="schema"
+      rows="3"
+      spellcheck="false"
+      placeholder='{"type": "object", …}'
+      aria-describedby=${isWrong ? 'schema-hint schema-fault' : 'schema-hint'}
+      aria-invalid=${isWrong ? 'true' : nothing}
+      .value=${schema}
+      @input=${(event: Event) => set({ schema: (event.target as HTMLTextAreaElement).value })}
+    ></textarea>
+    <p class="hint" id="schema-hint">Answers keep to it. Empty for any text.</p>
+    ${isWrong ? html`<p class="fault" id="schema-fault">This is no JSON object; nothing is sent until it is.</p>` : nothing}
+  </div>`;
 }
 
 function conversationFields({ system, memory }: Parameters, set: Set): TemplateResult {

@@ -1,55 +1,42 @@
+import { service } from '../../api/service.ts';
+import type { StoredChat } from '../../api/types.ts';
 import { readStored, writeStored } from '../local-storage.ts';
 import type { Exchange } from './exchange.ts';
+import { toTurn } from './stored-turn.ts';
 
-/** A conversation with a model, as this browser keeps it. */
-export interface Chat {
-  readonly id: string;
-  readonly exchanges: readonly Exchange[];
-}
-
-const keptChats = 20;
-/** The most text kept of one model, so that the browser's storage holds several. */
-const keptCharacters = 500_000;
-const key = (modelId: string) => `chats.${modelId}`;
 const openKey = (modelId: string) => `chat.${modelId}`;
 
-/** The stored chats with a model, newest first. */
-export const chatsOf = (modelId: string): readonly Chat[] => readStored<readonly Chat[]>(key(modelId), []);
-
-/** The chat that this tab has open with a model, or else the newest. */
-export function openChatId(modelId: string): string {
-  return readStored(openKey(modelId), '', 'session') || (chatsOf(modelId)[0]?.id ?? newChatId());
-}
+/** The chat that this tab has open with a model; empty if it has not had one. */
+export const openChatId = (modelId: string): string => readStored(openKey(modelId), '', 'session');
 
 /** Keeps a chat open in this tab across a reload. */
 export const rememberOpen = (modelId: string, id: string): void =>
   writeStored(openKey(modelId), id, 'session');
 
-export const newChatId = (): string => `${Date.now()}-${Math.random().toString(36).slice(2, 8)}`;
+/** An ID that no other tab gives. Not `randomUUID`, which pages have only over HTTPS. */
+export const newId = (): string =>
+  `${Date.now().toString(36)}-${[...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(36)).join('')}`;
 
-/** Stores a chat as the newest, beside those that other tabs have stored; without exchanges, removes it. */
-export function storeChat(modelId: string, chat: Chat): void {
-  const others = chatsOf(modelId).filter(({ id }) => id !== chat.id);
-  let room = keptCharacters;
-  const kept = [chat, ...others]
-    .filter(({ exchanges }) => exchanges.length > 0)
-    .slice(0, keptChats)
-    .filter(({ exchanges }, index) => {
-      room -= exchanges.reduce((sum, exchange) => sum + lengthOf(exchange), 0);
-      return room >= 0 || index === 0;
-    });
-  writeStored(key(modelId), kept);
+/** A chat of an earlier version, which the browser kept. */
+interface KeptChat {
+  readonly id: string;
+  readonly exchanges: readonly Pick<Exchange, 'prompt' | 'sides'>[];
 }
 
-/** The newest exchanges of a chat that fit into the storage. */
-export function fitting(exchanges: readonly Exchange[]): readonly Exchange[] {
-  let room = keptCharacters;
-  const cut = exchanges.findLastIndex((exchange) => {
-    room -= lengthOf(exchange);
-    return room < 0;
-  });
-  return exchanges.slice(cut + 1);
+/** Hands the chats with a model that the browser kept in earlier versions to the service, the oldest first. */
+export async function handOver(modelId: string): Promise<void> {
+  const key = `chats.${modelId}`;
+  let left = readStored<readonly KeptChat[]>(key, []);
+  for (let chat = left.at(-1); chat !== undefined; chat = left.at(-1)) {
+    await service.putChat(chat.id, asStored(modelId, chat));
+    left = left.slice(0, -1);
+    writeStored(key, left);
+  }
 }
 
-const lengthOf = ({ prompt, sides }: Exchange) =>
-  sides.reduce((sum, { text }) => sum + text.length, prompt.length);
+const asStored = (modelId: string, { exchanges }: KeptChat): Pick<StoredChat, 'model_id' | 'turns'> => ({
+  model_id: modelId,
+  turns: exchanges.map(({ prompt, sides }, index) =>
+    toTurn({ id: `${index + 1}`, after: index === 0 ? '' : `${index}`, system: '', prompt, sides }),
+  ),
+});

@@ -8,17 +8,28 @@ export interface Side {
   /** What it does before its first token. */
   readonly first: string;
   text: string;
-  /** What the model wrote before its answer; absent without, and in chats of earlier versions. */
+  /** What the model wrote before its answer; absent without. */
   reasoning?: string;
   busy: boolean;
   answer: Answer | null;
   error: ServiceError | null;
   stopped: boolean;
+  /** Whether the user wrote it. */
+  readonly edited?: boolean;
+  rating?: 'good' | 'bad' | null;
+  /** What the answer should have been. */
+  correction?: string | null;
 }
 
 /** A prompt with its answer, or with two answers side by side. */
 export interface Exchange {
-  readonly id: number;
+  readonly id: string;
+  /** The ID of the exchange that it follows; empty for a first one. Those that follow the same one are versions. */
+  readonly after: string;
+  /** The exchange whose followers it shares, where each prompt stands alone. */
+  readonly like?: string | null;
+  /** The system prompt that was sent with it. */
+  readonly system: string;
   readonly prompt: string;
   readonly sides: readonly Side[];
 }

@@ -1,16 +1,18 @@
 import { html, nothing, type TemplateResult } from 'lit';
 
-/** A form in place of an earlier prompt, to send another text there. */
-export function promptEditor(options: {
+/** A form in place of a prompt or an answer, to write another text. */
+export function textEditor(options: {
+  readonly label: string;
   readonly text: string;
   readonly isBusy: boolean;
-  /** Whether what follows the prompt goes. */
-  readonly cutsOff: boolean;
+  /** The label of the button that sends or saves the text. */
+  readonly done: string;
+  readonly hint: string;
   readonly write: (text: string) => void;
   readonly send: () => void;
   readonly leave: () => void;
 }): TemplateResult {
-  const { text, isBusy, cutsOff, write, send, leave } = options;
+  const { label, text, isBusy, done, hint, write, send, leave } = options;
   const isSendable = text.trim() !== '' && !isBusy;
   const submit = (event: Event) => {
     event.preventDefault();
@@ -21,7 +23,7 @@ export function promptEditor(options: {
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event);
   };
   return html`<form class="prompt-editor" @submit=${submit}>
-    <label class="off-screen" for="edited">Edited prompt</label>
+    <label class="off-screen" for="edited">${label}</label>
     <textarea
       id="edited"
       rows="3"
@@ -30,9 +32,9 @@ export function promptEditor(options: {
       @input=${(event: Event) => write((event.target as HTMLTextAreaElement).value)}
     ></textarea>
     <div class="row wrap-row">
-      <button type="submit" class="small primary" ?disabled=${!isSendable}>Send again</button>
+      <button type="submit" class="small primary" ?disabled=${!isSendable}>${done}</button>
       <button type="button" class="small" @click=${leave}>Cancel</button>
-      ${cutsOff ? html`<span class="hint">What follows it is removed.</span>` : nothing}
+      ${hint === '' ? nothing : html`<span class="hint">${hint}</span>`}
     </div>
   </form>`;
 }

@@ -1,0 +1,42 @@
+import { service } from '../../api/service.ts';
+import type { ChatSummary } from '../../api/types.ts';
+import { Remote } from '../remote.ts';
+import { handOver } from './chats.ts';
+
+/** The chats with a model that have a text, the latest first. */
+export class ChatList extends Remote<readonly ChatSummary[]> {
+  #search: string;
+
+  constructor(modelId: string) {
+    super(async () => {
+      await handOver(modelId);
+      return service.chats(modelId, this.#search);
+    });
+    this.#search = '';
+  }
+
+  get search(): string {
+    return this.#search;
+  }
+
+  find(text: string): void {
+    this.#search = text;
+    void this.refresh();
+  }
+
+  /** Deletes a chat; the result stores it again. @throws ServiceError */
+  async remove(id: string): Promise<() => Promise<void>> {
+    const chat = await service.chat(id);
+    await service.removeChat(id);
+    void this.refresh();
+    return async () => {
+      await service.putChat(id, chat);
+      void this.refresh();
+    };
+  }
+
+  async rename(id: string, name: string): Promise<void> {
+    await service.changeChat(id, { name });
+    await this.refresh();
+  }
+}
