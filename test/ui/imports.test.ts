@@ -174,6 +174,16 @@ test('faults are told by line and column, and the rows that have none can be imp
   await sees(page, /13 rows imported, 1 left out/);
   await page.getByRole('button', { name: 'Train on it' }).click();
   await hasDataset(page, 'uneven.jsonl');
+
+  // Where nothing was left out, the form goes on by itself; a discarded import leads back to it, too.
+  await startImport(page, 'even.csv');
+  await page.waitForURL(/\/training$/);
+  await hasDataset(page, 'even.jsonl');
+  await choose(page, 'other.csv', 'question,reply\n1,2');
+  await sees(page, 'Import for a new training');
+  await page.getByRole('button', { name: 'Discard' }).click();
+  await page.waitForURL(/\/training$/);
+  await hasDataset(page, 'even.jsonl');
   assert.equal(faults, []);
 });
 
@@ -211,6 +221,35 @@ test('rows of another shape in JSONL lead to their import, too; a file of no for
   await page.goto(`${service.url}/datasets/import/none`);
   await sees(page, 'Import not found');
   assert.equal(await axeViolations(page), []);
+  assert.equal(faults, []);
+});
+
+test('several files are dropped anywhere on the page of datasets, and what became of each is told', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets');
+  const transfer = await page.evaluateHandle((rows) => {
+    const data = new DataTransfer();
+    data.items.add(new File([rows], 'first.jsonl'));
+    data.items.add(new File(['{"input": "a", "output": "b"}'], 'short.jsonl'));
+    data.items.add(new File(['question,reply\na,b'], 'third.csv'));
+    return data;
+  }, supportRows());
+  const place = page.getByRole('heading', { name: 'Datasets', level: 1 });
+  await place.dispatchEvent('dragover', { dataTransfer: transfer });
+  await page.locator('.drop[data-over="yes"]').waitFor();
+  await place.dispatchEvent('drop', { dataTransfer: transfer });
+  const list = page.getByRole('list', { name: 'Uploaded files' });
+  await list.getByText('choose its columns').waitFor({ timeout: 120_000 });
+  assert.is(await page.locator('.drop[data-over]').count(), 0);
+  const told = await list.locator('li').allTextContents();
+  assert.equal(
+    told.map((words) => words.trim().replace(/\s+/g, ' ')),
+    ['first.jsonl 400 rows, all valid', 'short.jsonl has faults', 'third.csv choose its columns'],
+  );
+  await page.getByRole('table').getByRole('link', { name: 'first.jsonl' }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'datasets-dropped');
+  await list.getByRole('link', { name: 'third.csv' }).click();
+  await sees(page, '1 row, all fit.');
   assert.equal(faults, []);
 });
 

@@ -9,8 +9,9 @@ export interface Place {
 /** The address of a dataset's page. */
 export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(name)}`;
 
-/** The address of an import's page. */
-export const importPath = (id: string) => `/datasets/import/${encodeURIComponent(id)}`;
+/** The address of an import's page. @param forTraining whether its dataset is then chosen in the training form. */
+export const importPath = (id: string, forTraining = false) =>
+  `/datasets/import/${encodeURIComponent(id)}${forTraining ? '?for=training' : ''}`;
 
 /** The address of a sweep's page. */
 export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(id)}`;

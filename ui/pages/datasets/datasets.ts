@@ -46,6 +46,7 @@ export class DatasetList extends LightElement {
       <section class="card" aria-labelledby="add-dataset">
         <h2 id="add-dataset">Add a dataset</h2>
         <hone-dataset-upload
+          wide
           @uploaded=${({ detail }: CustomEvent<Uploaded>) => {
             if (!detail.validation.valid) router.go(datasetPath(detail.filename));
           }}
@@ -76,7 +77,8 @@ export class DatasetList extends LightElement {
       return error === null ? skeleton(6) : serviceErrorPanel('Could not load the datasets', error);
     }
     const order = this._order;
-    if (value.length === 0) return empty('No datasets yet', 'Choose a file above, or drop it there.');
+    if (value.length === 0)
+      return empty('No datasets yet', 'Choose files above, or drop them anywhere on this page.');
     return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of datasets">
       <table class="rows">
         <thead>

@@ -16,7 +16,7 @@ export function importFailure(
   return html`<div class="panel-error" role="alert">
     <p class="panel-title">${title}</p>
     <p>${rowsOf(record)} cannot be imported.</p>
-    ${reasons(record.left_out)} ${problemTable(record)}
+    ${repeated(record.left_out)} ${problemTable(record)}
     <p>${next}</p>
   </div>`;
 }
@@ -25,23 +25,27 @@ export function importFailure(
 export const importProblems = (record: Import): TemplateResult =>
   html`<div class="left-out">
     <p>${rowsOf(record)} left out:</p>
-    ${reasons(record.left_out)}
+    ${repeated(record.left_out)}
     ${problemTable(record)}
   </div>`;
 
 /** How many rows there are before an import starts, and why some do not fit. */
-export function importCount({ row_count: counted }: Import): TemplateResult | typeof nothing {
+export function importCount({ row_count: counted, state }: Import): TemplateResult | typeof nothing {
   if (counted === null) return nothing;
   const { rows, is_exact: isExact, checked, fit, left_out: leftOut, fault } = counted;
   const some = isExact || checked === rows ? '' : ` of the first ${formatCount(checked)}`;
   const fitting =
     fit === null ? '' : fit === checked ? `, all${some} fit` : `, ${formatCount(fit)}${some} fit`;
   return html`<div class="import-count">
-    <p role="status">${isExact || fault !== null ? '' : 'About '}${formatCount(rows)} rows${fault === null ? '' : ' up to a fault'}${fitting}.</p>
+    <p role="status">${isExact || fault !== null ? '' : 'About '}${rowsIn(rows)}${fault === null ? '' : ' up to a fault'}${fitting}.</p>
     ${fault === null ? nothing : html`<p class="fault wrap"><bdi>${fault}</bdi></p>`}
-    ${reasons(leftOut)}
+    ${state === 'failed' ? nothing : reasons(leftOut)}
   </div>`;
 }
+
+/** Reasons of which the table of faults alone does not tell the number. */
+const repeated = (leftOut: Import['left_out']) =>
+  reasons(leftOut.some(({ rows }) => rows > 1) ? leftOut : []);
 
 /** Why rows do not fit, and how many. */
 const reasons = (leftOut: Import['left_out']): TemplateResult | typeof nothing =>
@@ -49,12 +53,12 @@ const reasons = (leftOut: Import['left_out']): TemplateResult | typeof nothing =
     ? nothing
     : html`<ul>
         ${leftOut.map(
-          ({ message, rows }) =>
-            html`<li class="wrap"><bdi>${message}</bdi>: ${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'}</li>`,
+          ({ message, rows }) => html`<li class="wrap"><bdi>${message}</bdi>: ${rowsIn(rows)}</li>`,
         )}
       </ul>`;
 
-const rowsOf = ({ total_problems: total }: Import) => (total === 1 ? '1 row' : `${formatCount(total)} rows`);
+const rowsIn = (count: number) => (count === 1 ? '1 row' : `${formatCount(count)} rows`);
+const rowsOf = ({ total_problems: total }: Import) => rowsIn(total);
 
 function problemTable({ problems, total_problems: total, container }: Import): TemplateResult {
   const shown = problems.slice(0, shownProblems);

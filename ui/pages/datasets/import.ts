@@ -53,9 +53,24 @@ export class ImportPage extends LightElement {
       this._import.set({ value: null, error: null, loading: false });
       void this._import.refresh();
     }
-    const isCompleted = this._import.value.value?.state === 'completed';
-    if (isCompleted && !this._isCompleted) void datasets.refresh();
+    const record = this._import.value.value;
+    const isCompleted = record?.state === 'completed';
+    if (isCompleted && !this._isCompleted) void this._completed(record);
     this._isCompleted = isCompleted;
+  }
+
+  /** Whether the training form waits for the dataset. */
+  private get _isForTraining(): boolean {
+    return router.value.query.get('for') === 'training';
+  }
+
+  /** What has left rows out is read before the form goes on. */
+  private async _completed({ dataset, progress }: Import): Promise<void> {
+    const isNext = this._isForTraining && progress.skipped === 0 && dataset !== null;
+    await datasets.refresh();
+    if (!isNext || !this.isConnected) return;
+    toasts.show(`${formatCount(progress.rows)} rows imported.`);
+    this._train(dataset);
   }
 
   /** Progress is in the frame; what else has changed, also while the page was not connected, is read. */
@@ -75,7 +90,7 @@ export class ImportPage extends LightElement {
     await this._removal.run(async () => {
       await service.removeImport(this.importId);
       if (isRunning) toasts.show('The import was cancelled. Nothing of it was stored.');
-      router.go('/datasets', { replace: true });
+      router.go(this._isForTraining ? '/training' : '/datasets', { replace: true });
     });
     // Frames that came meanwhile were not followed.
     if (this._removal.error !== null) void this._import.refresh();
@@ -101,7 +116,7 @@ export class ImportPage extends LightElement {
     }
     return html`<header class="page-head">
         <div>
-          <p class="eyebrow">Import</p>
+          <p class="eyebrow">${this._isForTraining ? html`Import for <a href="/training">a new training</a>` : 'Import'}</p>
           <h1>${nameText(record.source.name)}</h1>
           <p role="status">${importBadge(record.state)}</p>
         </div>
@@ -183,7 +198,7 @@ export class ImportPage extends LightElement {
 
   private _train(name: string): void {
     draft.change({ dataset: name });
-    router.go('/training');
+    router.go('/training', { replace: this._isForTraining });
   }
 }
 

@@ -9,23 +9,37 @@ import { formatCount } from '../../elements/format.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { nameText, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
-import { datasets, router } from '../../state/app.ts';
+import { datasets, imports, router } from '../../state/app.ts';
 import { shapesFields } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
-import { importPath } from '../../state/router.ts';
+import { datasetPath, importPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 
+/** What became of one of several files. */
+interface Outcome {
+  readonly name: string;
+  readonly words: string;
+  readonly path: string | null;
+  readonly isGood: boolean;
+}
+
 /**
- * Uploads a file that is chosen or dropped, with progress. A file of another format leads to the page of its import; for
- * any other it fires `uploaded` with the answer of the service.
+ * Uploads files that are chosen or dropped, one after the other, with progress. A file of another format leads to the page
+ * of its import; for any other it fires `uploaded` with the answer of the service. Of several files it lists what became
+ * of each.
  */
 @customElement('hone-dataset-upload')
 export class DatasetUpload extends LightElement {
   /** The shapes that the rows may have; `null` for any. */
   @property({ attribute: false }) shapes: readonly RowShape[] | null = null;
-  /** Without the accepted files, for a row of a form. */
+  /** Without the accepted files, for a row of the training form, to which an import comes back. */
   @property({ type: Boolean }) compact = false;
+  /** Takes several files, and drops anywhere on the page. */
+  @property({ type: Boolean }) wide = false;
   @state() private _uploading: { readonly name: string; readonly fraction: number } | null = null;
+  @state() private _outcomes: readonly Outcome[] = [];
+  /** Files that wait. */
+  private _queue: File[] = [];
   @state() private _uploaded: Uploaded | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _over = false;
@@ -37,10 +51,40 @@ export class DatasetUpload extends LightElement {
     new KeepFocus(this);
   }
 
-  private async _upload(file: File | undefined): Promise<void> {
-    if (file === undefined || this._uploading !== null) return;
-    this._error = null;
+  /** Where files can be dropped. */
+  private get _place(): EventTarget {
+    return this.wide ? window : this;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    for (const [type, handle] of this._drags) this._place.addEventListener(type, handle);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    for (const [type, handle] of this._drags) this._place.removeEventListener(type, handle);
+  }
+
+  private async _take(files: Iterable<File>): Promise<void> {
+    const chosen = [...files];
+    if (this._uploading !== null && !this.wide) return;
+    this._queue.push(...(this.wide ? chosen : chosen.slice(0, 1)));
+    this.requestUpdate();
+    if (this._uploading !== null) return;
+    this._outcomes = [];
     this._uploaded = null;
+    const only = this._queue.length === 1 ? this._queue.shift() : undefined;
+    if (only !== undefined) await this._upload(only);
+    for (let file = this._queue.shift(); file !== undefined; file = this._queue.shift()) {
+      this._outcomes = [...this._outcomes, await this._uploadOneOf(file)];
+    }
+    if (this._outcomes.length > 0) await Promise.all([datasets.refresh(), imports.refresh()]);
+  }
+
+  /** Sends a file. @returns its import, if it is to be imported. */
+  private async _send(file: File): Promise<{ uploaded: Uploaded | null; importId: string | null }> {
+    this._error = null;
     this._uploading = { name: file.name, fraction: 0 };
     this._abort = new AbortController();
     const { signal } = this._abort;
@@ -49,86 +93,140 @@ export class DatasetUpload extends LightElement {
     };
     try {
       if (!/\.jsonl$/i.test(file.name)) {
-        router.go(importPath((await uploadFile('POST /api/imports', file, onProgress, signal)).id));
-        return;
+        const { id } = await uploadFile('POST /api/imports', file, onProgress, signal);
+        return { uploaded: null, importId: id };
       }
       const uploaded = await uploadFile('POST /api/upload_dataset', file, onProgress, signal);
       await datasets.refresh();
-      if (await this._isImported(uploaded.filename)) return;
-      this._uploaded = uploaded;
-      this.dispatchEvent(new CustomEvent('uploaded', { detail: uploaded }));
-    } catch (error) {
-      if (!signal.aborted) this._error = asServiceError(error);
+      return { uploaded, importId: await this._importOf(uploaded.filename) };
     } finally {
       this._uploading = null;
     }
   }
 
-  /**
-   * Leads to the import of a stored dataset in another tool's format, some of whose rows may look valid.
-   * @returns whether it does.
-   */
-  private async _isImported(filename: string): Promise<boolean> {
-    if ((await service.dataset(filename)).convertible === null) return false;
+  private async _upload(file: File): Promise<void> {
+    try {
+      const { uploaded, importId } = await this._send(file);
+      if (importId !== null) router.go(importPath(importId, this.compact));
+      else if (uploaded !== null) {
+        this._uploaded = uploaded;
+        this.dispatchEvent(new CustomEvent('uploaded', { detail: uploaded }));
+      }
+    } catch (error) {
+      if (!this._abort?.signal.aborted) this._error = asServiceError(error);
+    }
+  }
+
+  private async _uploadOneOf(file: File): Promise<Outcome> {
+    try {
+      const { uploaded, importId } = await this._send(file);
+      if (importId !== null) {
+        return { name: file.name, words: 'choose its columns', path: importPath(importId), isGood: true };
+      }
+      const { filename = '', num_examples = 0, validation } = uploaded ?? {};
+      const isGood = validation?.valid ?? false;
+      const words = isGood ? `${formatCount(num_examples)} rows, all valid` : 'has faults';
+      return { name: file.name, words, path: datasetPath(filename), isGood };
+    } catch (error) {
+      const words = this._abort?.signal.aborted ? 'cancelled' : asServiceError(error).message;
+      return { name: file.name, words, path: null, isGood: false };
+    }
+  }
+
+  /** The import of a stored dataset in another tool's format, some of whose rows may look valid. */
+  private async _importOf(filename: string): Promise<string | null> {
+    if ((await service.dataset(filename)).convertible === null) return null;
     const { id, state } = await service.addImport({ dataset: filename });
-    if (state === 'proposed') router.go(importPath(id));
-    else await service.removeImport(id);
-    return state === 'proposed';
+    if (state === 'proposed') return id;
+    await service.removeImport(id);
+    return null;
+  }
+
+  private _cancel(): void {
+    this._queue = [];
+    this._abort?.abort();
+  }
+
+  private readonly _drags: readonly (readonly [string, (event: Event) => void])[] = [
+    ['dragover', (event) => this._dragged(event as DragEvent)],
+    ['dragleave', (event) => this._left(event as DragEvent)],
+    ['drop', (event) => this._dropped(event as DragEvent)],
+  ];
+
+  private _dragged(event: DragEvent): void {
+    // A text can be dragged on the page, too.
+    if (!event.dataTransfer?.types.includes('Files')) return;
+    event.preventDefault();
+    this._over = true;
+  }
+
+  private _left({ relatedTarget }: DragEvent): void {
+    if (!this.wide || relatedTarget === null) this._over = false;
   }
 
   private _dropped(event: DragEvent): void {
+    const { files } = event.dataTransfer ?? {};
+    if (files === undefined || files.length === 0) return;
     event.preventDefault();
     this._over = false;
-    void this._upload(event.dataTransfer?.files[0]);
+    void this._take(files);
   }
 
   protected override render(): TemplateResult {
     return html`<div
         class=${this.compact ? 'drop compact' : 'drop'}
         data-over=${this._over ? 'yes' : nothing}
-        @dragover=${(event: DragEvent) => {
-          event.preventDefault();
-          this._over = true;
-        }}
-        @dragleave=${() => {
-          this._over = false;
-        }}
-        @drop=${this._dropped}
       >
         ${this._uploading === null ? this._invitation() : this._progress(this._uploading)}
       </div>
       ${this._error === null ? nothing : serviceErrorPanel('Could not upload the file', this._error)}
-      ${this._uploaded === null ? nothing : this._verdict(this._uploaded)}`;
+      ${this._uploaded === null ? nothing : this._verdict(this._uploaded)}
+      ${
+        this._outcomes.length === 0
+          ? nothing
+          : html`<div role="status">
+              <ul class="list" aria-label="Uploaded files">
+              ${this._outcomes.map(
+                ({ name, words, path, isGood }) => html`<li class="check-line">
+                  <span class=${isGood ? 'good' : 'fault'}>${path === null ? nameText(name) : html`<a href=${path}>${nameText(name)}</a>`}</span>
+                  <span class="muted wrap"><bdi>${words}</bdi></span>
+                </li>`,
+              )}
+              </ul>
+            </div>`
+      }`;
   }
 
   private _invitation(): TemplateResult {
     const { shapes } = this;
     return html`<p>
-        <label class="button" for="dataset-file">Choose a file</label>
+        <label class="button" for="dataset-file">${this.wide ? 'Choose files' : 'Choose a file'}</label>
         <input
           id="dataset-file"
           data-next
           class="off-screen"
           type="file"
+          ?multiple=${this.wide}
           accept=".jsonl,.json,.ndjson,.csv,.tsv,.txt,.parquet,.arrow,.feather,.gz"
           @change=${(event: Event) => {
             const input = event.target as HTMLInputElement;
-            void this._upload(input.files?.[0]);
+            void this._take(input.files ?? []);
             input.value = '';
           }}
         />
-        <span class="muted">or drop it here</span>
+        <span class="muted">${this.wide ? 'or drop them anywhere on this page' : 'or drop it here'}</span>
       </p>
       ${this.compact ? nothing : html`<p class="muted">${acceptedFiles(shapes)}</p>`}`;
   }
 
   private _progress({ name, fraction }: { name: string; fraction: number }): TemplateResult {
     const percent = Math.round(fraction * 100);
+    const waiting = this._queue.length;
     return html`<p class="row between">
-        ${nameText(name)}<span class="tabular">${percent === 100 ? 'validating…' : `${percent}%`}</span>
+        ${nameText(name)}<span class="tabular">${waiting > 0 ? `${waiting} more wait, ` : ''}${percent === 100 ? 'validating…' : `${percent}%`}</span>
       </p>
       ${progressBar('Upload', fraction * 100)}
-      <p><button type="button" class="small" data-next @click=${() => this._abort?.abort()}>Cancel</button></p>`;
+      <p><button type="button" class="small" data-next @click=${this._cancel}>Cancel</button></p>`;
   }
 
   /** Only of a valid file: who shows the dataset tells its errors. */
