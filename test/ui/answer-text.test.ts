@@ -105,4 +105,17 @@ test('an answer is laid out as Markdown or JSON, or as the model wrote it, and n
   assert.equal(faults, []);
 });
 
+test('a narrow page begins with the messages, and has its settings folded', async () => {
+  const { page, context, faults } = await openPage(service.url, `/playground/${modelId}`, {
+    width: 360,
+    height: 740,
+  });
+  await page.locator('.exchange').first().waitFor();
+  assert.not.ok(await page.getByLabel('Temperature').isVisible());
+  await page.getByText('Model and settings').click();
+  await page.getByLabel('Temperature').waitFor();
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test.run();

@@ -34,7 +34,7 @@ export class Playground extends LightElement {
   /** What was chosen, by the model's ID. */
   private readonly _seen = new Map<string, ModelChoice>();
   private readonly _known = new KnownModels(this);
-  /** Narrow screens start with the parameters folded. */
+  /** Narrow screens start with the messages: the settings are folded. */
   private readonly _isWide = matchMedia('(min-width: 64rem)').matches;
 
   constructor() {
@@ -109,7 +109,13 @@ export class Playground extends LightElement {
     return html`<div class="page">
       <h1>Playground</h1>
       <div class="playground">
-        <aside class="card column-narrow" aria-label="Model and parameters">${this._fields(sides, choices)}</aside>
+        <aside class="card column-narrow" aria-label="Model and parameters">
+          <hone-preparing></hone-preparing>
+          <details class="fold bare playground-settings" ?open=${this._isWide}>
+            <summary>Model and settings</summary>
+            <div class="column">${this._fields(sides, choices)}</div>
+          </details>
+        </aside>
         <section class="card talk" aria-label="Conversation">
           ${
             sides.some(({ facts }) => facts !== null && !canAnswer(facts))
@@ -142,7 +148,6 @@ export class Playground extends LightElement {
         choose: (id) => router.go(`/playground/${id}`),
       })}
       ${a === undefined ? nothing : aboutLink(a)}
-      <hone-preparing></hone-preparing>
       ${a !== undefined && a.facts === null && a.error === null ? skeleton(8) : this._fieldsOf(a, b, choices)}
     `;
   }
@@ -179,12 +184,7 @@ export class Playground extends LightElement {
               ${b.facts === null ? nothing : weightsFields('B', b.facts, b.answerer, (part) => this._setB(part))}
             </div>`
       }
-      <details class="fold bare parameters" ?open=${this._isWide}>
-        <summary>Parameters</summary>
-        <div class="column">
-          ${parameterFields(this._parameters, converses, (part) => this._set(part))}
-        </div>
-      </details>
+      ${parameterFields(this._parameters, converses, (part) => this._set(part))}
     `;
   }
 }
