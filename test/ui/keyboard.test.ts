@@ -131,7 +131,7 @@ test('a run is watched until its verdict, and its log and events are read', asyn
 });
 
 test('a model is asked, and its answers recalled, edited and deleted', async () => {
-  await follow(/^a Try it/, /\/playground\//, /^h1 Playground/);
+  await follow(/^a Try the model/, /\/playground\//, /^h1 Playground/);
   await page.getByLabel('Max new tokens').waitFor();
   await keys.reach(/^input Max new tokens/);
   await keys.write('8');
