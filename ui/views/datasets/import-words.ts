@@ -5,7 +5,7 @@ import { formatBytes } from '../../elements/format.ts';
 
 const containers: Readonly<Record<string, string>> = {
   jsonl: 'JSONL',
-  json: 'JSON array',
+  json: 'JSON',
   csv: 'CSV',
   tsv: 'TSV',
   parquet: 'Parquet',
