@@ -66,9 +66,12 @@ export function unchanged(name: string, work: () => Promise<void>): void {
 export const withBody = () =>
   description.operations.filter(({ description: { requestBody } }) => jsonOf(requestBody));
 export const jsonOf = (requestBody: Json) => requestBody?.content['application/json'];
-/** The path of an operation with values that name nothing. */
+/** The path of an operation with values that name nothing. A chat could be stored under any ID. */
 export const pathOf = ({ path }: Operation) =>
-  path.replace('{task}', 'summarization').replaceAll(/\{\w+\}/g, 'none');
+  path
+    .replace('{task}', 'summarization')
+    .replace('{chat_id}', 'no.chat')
+    .replaceAll(/\{\w+\}/g, 'none');
 
 /** Sends bytes as they are. */
 export async function send(

@@ -223,6 +223,8 @@ unchanged('every path parameter: unknown, unusual, wrongly encoded, too long', a
           body,
         );
       for (const value of values) {
+        // Stores under an ID of the caller.
+        if (operation.method === 'PUT' && /^[\w-]{1,64}$/.test(value)) continue;
         const status = await ask(value);
         assert.ok(status >= 400 && status < 500, `${operation.method} ${operation.path} ${value}: ${status}`);
       }

@@ -7,3 +7,6 @@ export const errorBody = v.object({ error: v.string(), detail: v.string(), statu
 
 /** What was done, in a word and in a sentence. */
 export const confirmation = v.object({ status: v.string(), message: v.string() });
+
+/** valibot's `looseObject` and `record` also accept arrays. */
+export const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');

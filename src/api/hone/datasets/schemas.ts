@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { rowShapeNames } from '../../../contract/rows.ts';
 import { importNote } from '../../../domain/datasets/files/import-note.ts';
 import { trainingRequest } from '../../../domain/training/training-request.ts';
+import { notList } from '../common.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 export const rowsQuery = v.object({
@@ -18,7 +19,7 @@ const mostNewRows = 1000;
 /** Rows in one of the shapes for training. */
 export const newRows = v.strictObject({
   rows: v.pipe(
-    v.array(v.looseObject({}, 'must be an object')),
+    v.array(v.intersect([v.looseObject({}, 'must be an object'), notList])),
     v.minLength(1, 'must hold at least one row'),
     v.maxLength(mostNewRows, `must be at most ${mostNewRows}`),
   ),

@@ -40,6 +40,8 @@ export const job = {
   display_name: 'support · 3 epochs · 2e-4',
   notes: 'With the new replies of October.',
   tags: ['support', 'candidate'],
+  sweep_id: null,
+  gain: null,
 };
 const stopped = {
   ...job,

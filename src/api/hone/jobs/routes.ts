@@ -19,6 +19,10 @@ function jobNumber(name: string): number {
   return Number(matched[1]);
 }
 
+/** How many trials jobs stand for, by their IDs. */
+const namedJobs = (trials: ReadonlyMap<number, number>): Record<string, number> =>
+  Object.fromEntries([...trials].map(([id, count]) => [jobName(id), count]));
+
 /** Job history and actions. */
 export function jobRoutes({ jobs: store, checkpoints }: Services) {
   return [
@@ -33,12 +37,10 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
         const { state, model_name: modelName, dataset: datasetName, tag: tags, ...others } = query;
         const { sort: order, sweep: sweepId, trials, ...rest } = others;
         const filter = { ...rest, modelName, datasetName, tags, states: state ?? [], order, sweepId };
-        const found = store.list({ ...filter, folded: trials === 'folded' });
-        const folded = found.jobs.flatMap(({ id }) => {
-          const count = found.trials.get(id);
-          return count === undefined ? [] : [[jobName(id), count]];
-        });
-        return { jobs: found.jobs.map(presentJob), total: found.total, folded: Object.fromEntries(folded) };
+        const isFolded = trials === 'folded';
+        const { jobs: found, total, trials: counts } = store.list({ ...filter, folded: isFolded });
+        const page = { jobs: found.map(presentJob), total };
+        return isFolded ? { ...page, folded: namedJobs(counts) } : page;
       },
     }),
     route({

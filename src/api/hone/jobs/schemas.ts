@@ -104,7 +104,7 @@ export const jobs = v.object({
   jobs: v.array(job),
   total: v.number(),
   /** With `trials=folded`: how many trials a job of a sweep stands for, itself included, by its ID. */
-  folded: v.record(v.string(), v.number()),
+  folded: v.exactOptional(v.record(v.string(), v.number())),
 });
 const measured = { base: v.nullable(v.number()), tuned: v.number() };
 /** What a completed job gained: figures and answers of the base model and of the trained one. */

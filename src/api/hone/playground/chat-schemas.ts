@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { notList } from '../common.ts';
 
 const longestText = 2 ** 20;
 const mostTurns = 10_000;
@@ -52,7 +53,7 @@ const name = v.nullable(
 );
 /** Which version is shown, by the ID of the turn before it. */
 const chosen = v.pipe(
-  v.record(v.pipe(v.string(), v.maxLength(64)), id),
+  v.intersect([v.record(v.pipe(v.string(), v.maxLength(64)), id), notList]),
   v.check((places) => Object.keys(places).length <= mostTurns, `must have at most ${mostTurns} places`),
 );
 
