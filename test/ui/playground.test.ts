@@ -233,7 +233,7 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   await until(async () => (await titles()) === 'New chat,Hello', 'it is deleted');
   await page.getByRole('button', { name: 'Undo' }).click();
   await until(async () => (await titles()) === 'Parcels,Hello', 'it is there again');
-  assert.is(await answers.count(), 1);
+  await until(async () => (await answers.count()) === 1, 'the first chat is shown again');
   assert.equal(faults, []);
 });
 

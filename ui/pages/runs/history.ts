@@ -27,7 +27,7 @@ const stateOptions = jobStates.map((value) => ({ value, name: stateName(value) }
 export class History extends LightElement {
   @state() private _facets: Facets | null = null;
   private readonly _chosen = new ChosenEntries<Job>(this, ({ job_id }) => job_id);
-  private readonly _search = new RunSearch();
+  private readonly _search = new RunSearch(jobs);
   private readonly _columns = new ChosenColumns('run-columns', runColumns);
   private readonly _order = new ListOrder(runOrders, { key: 'created', down: true });
   private readonly _more = new MoreRows(this, () => this._search.more());
@@ -44,7 +44,7 @@ export class History extends LightElement {
     this._unfollow = jobs.subscribe(() => {
       if (!jobs.value.loading) this._changed();
     });
-    void this._readFacets();
+    if (jobs.value.value !== null) this._changed();
   }
 
   override disconnectedCallback(): void {

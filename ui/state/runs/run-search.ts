@@ -1,7 +1,7 @@
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { Job } from '../../api/types.ts';
-import { asServiceError } from '../remote.ts';
+import type { Job, JobPage } from '../../api/types.ts';
+import { asServiceError, type Remote } from '../remote.ts';
 import { Store } from '../store.ts';
 
 /** What runs are searched and ordered by; an empty text is no filter, and the newest first. */
@@ -40,20 +40,42 @@ export class RunSearch extends Store<FoundRuns> {
   #asking: AbortController | null = null;
   readonly #unfolded = new Set<string>();
 
-  constructor() {
+  readonly #newest: Remote<JobPage>;
+
+  /** @param newest the newest runs, which the pages share: shown if they are all there are, and none is of a sweep. */
+  constructor(newest: Remote<JobPage>) {
     super({ runs: [], folded: {}, unfolded: new Map(), total: null, error: null, isReading: false });
+    this.#newest = newest;
   }
 
   /** Finds the runs of a filter, unless it is the current one. */
   find(filter: RunFilter): void {
     if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
     this.#filter = filter;
-    void this.#read(firstPage, false);
+    this.#show(firstPage);
+  }
+
+  #show(count: number): void {
+    const { value, error } = this.#newest.value;
+    const isFiltered = Object.values(this.#filter ?? {}).some((text) => text !== '');
+    const areAll =
+      value?.total === value?.jobs.length && !value?.jobs.some(({ sweep_id }) => sweep_id !== null);
+    if (isFiltered || (value !== null && !areAll)) {
+      void this.#read(count, false);
+      return;
+    }
+    this.#abort();
+    if (value !== null) {
+      const { jobs: runs, total } = value;
+      this.set({ runs, folded: {}, unfolded: new Map(), total, error: null, isReading: false });
+    } else if (error !== null) {
+      this.set({ ...this.value, error, isReading: false });
+    }
   }
 
   /** Reads as many again as are shown. */
   refresh(): void {
-    if (this.#filter !== null) void this.#read(Math.max(firstPage, this.value.runs.length), false);
+    if (this.#filter !== null) this.#show(Math.max(firstPage, this.value.runs.length));
   }
 
   /** Reads the next ones. */
@@ -75,9 +97,13 @@ export class RunSearch extends Store<FoundRuns> {
 
   /** Ends what is being read. */
   stop(): void {
+    this.#abort();
+    this.#filter = null;
+  }
+
+  #abort(): void {
     this.#asking?.abort();
     this.#asking = null;
-    this.#filter = null;
   }
 
   async #read(count: number, isMore: boolean): Promise<void> {
