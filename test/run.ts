@@ -2,8 +2,8 @@
  * Runs the checks of `npm test`, `npm run check`, `npm run test:long` and `npm run test:real`: linters, the Node tests
  * (each file in its own process), and the trainer's tests, longest first. Arguments: patterns that a file's path must
  * contain. `--check`: only linters and tests that start no process. `--long`: the slow tests. `--real`: those with real
- * models. `--workers N`: number of parallel processes. `--seed N`, `--count N`: passed to tests as HONE_SEED and
- * HONE_COUNT.
+ * models. `--workers N`: number of parallel processes. `--seed N`, `--count N`, `--processes`: passed to tests as
+ * HONE_SEED, HONE_COUNT and HONE_PROCESSES.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -49,6 +49,7 @@ const { values, positionals: patterns } = parseArgs({
     workers: { type: 'string' },
     seed: { type: 'string' },
     count: { type: 'string' },
+    processes: { type: 'boolean', default: false },
   },
 });
 const secondsOf = readDurations();
@@ -157,6 +158,7 @@ function run(job: Job): Promise<Counts> {
       OMP_NUM_THREADS: process.env.OMP_NUM_THREADS ?? '1',
       ...(values.seed === undefined ? {} : { HONE_SEED: values.seed }),
       ...(values.count === undefined ? {} : { HONE_COUNT: values.count }),
+      ...(values.processes ? { HONE_PROCESSES: '1' } : {}),
     };
     const child = spawn(job.command, job.args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
     running.add(child);
