@@ -18,11 +18,8 @@ export function readRemovedKeys(databasePath: string): Buffer[] {
     .map((line) => Buffer.from(line, 'hex'));
 }
 
-/**
- * Remembers beside the database that an access key was removed, so that a backup does not bring it back.
- * @returns whether it could be written: a full disk must not keep anyone from removing a key.
- */
-export function rememberRemovedKey(databasePath: string, hash: Buffer): boolean {
+/** Remembers beside the database that an access key was removed, so that a backup does not bring it back. */
+export function rememberRemovedKey(databasePath: string, hash: Buffer): void {
   try {
     const file = openSync(pathOf(databasePath), 'a', 0o600);
     try {
@@ -31,8 +28,7 @@ export function rememberRemovedKey(databasePath: string, hash: Buffer): boolean 
     } finally {
       closeSync(file);
     }
-    return true;
   } catch {
-    return false;
+    // A full disk must not keep anyone from removing a key.
   }
 }

@@ -4,9 +4,11 @@ import copy
 import json
 
 import pytest
+from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast, Qwen2Tokenizer
 
-from trainer.model.tokenizer import load_tokenizer, load_with_class
+from trainer.model.tokenizer import adds_bos, load_tokenizer, load_with_class
+from trainer.tests import tiny
 from trainer.tests.architectures import toys
 
 TEXT = "Parcel 226 of 2024."
@@ -46,3 +48,15 @@ def test_a_tokenizer_is_as_transformers_loads_it_and_can_be_copied(tmp_path):
     copied = copy.deepcopy(loaded)
     copied.add_tokens(["a-new-token"])
     assert "a-new-token" not in loaded.get_vocab()
+
+
+def test_a_tokenizer_adds_its_beginning_token_or_has_none():
+    tokenizer = tiny.build_tokenizer()
+    tokenizer.bos_token = tokenizer.eos_token
+    assert not adds_bos(tokenizer)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<bos> $A", special_tokens=[("<bos>", tokenizer.bos_token_id)]
+    )
+    assert adds_bos(tokenizer)
+    tokenizer.bos_token = None
+    assert not adds_bos(tokenizer)
