@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.engines.choose import engines, why_one_worker
+from trainer.libraries.versions import PACKAGES, versions
 from trainer.model import text_part
 from trainer.model.check import model_types
 from trainer.model.hardware import WIDE, multiplies_bf16
 from trainer.model.quantization import quantized
-from trainer.model.versions import PACKAGES, versions
 from trainer.registry import find_all
 from trainer.training.disk_budget import state_bytes
 

@@ -34,8 +34,7 @@ def load(modules: tuple[str, ...]) -> bool:
     gc.disable()
     for name in modules:
         importlib.import_module(name)
-    # Compiles hundreds of regular expressions, which the first model to be loaded would otherwise do.
-    importlib.import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping("llama")
+    importlib.import_module("trainer.libraries.transformers").prepare_loading()
     if len(os.listdir("/proc/self/task")) > 1:
         print("A library started a thread on import, so forking is not safe.", file=sys.stderr)
         return False

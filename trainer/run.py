@@ -20,9 +20,9 @@ from trainer.data.job import Job
 from trainer.engines.choose import engine_of, refuse_workers
 from trainer.export import full_precision
 from trainer.gguf_base import make as gguf_base
+from trainer.libraries.versions import PACKAGES, require, versions
 from trainer.model import check, download, text_part
 from trainer.model.quantization import quantized
-from trainer.model.versions import PACKAGES, unpinned, versions
 from trainer.model.view import make_view
 from trainer.protocol import checkpoints
 from trainer.protocol.context import JobContext
@@ -112,10 +112,7 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     `verb`, so that none of them is in the one that loads the model's files."""
     if not downloaded:
         job.phase("check")
-    other = unpinned("transformers", "trl", "peft", "accelerate")
-    if other is not None:
-        advice = "Delete trainer/.venv and run `npm start` again, which installs the pinned versions."
-        raise Failure("dependency_missing", f"{other}.", advice)
+    require("transformers", "trl", "peft", "accelerate")
     available, reason = job.provider.availability()
     if not available:
         code, advice = job.provider.absence

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainer.data.encode import IGNORED
+from trainer.libraries.datasets import in_row_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,7 +74,7 @@ def list_lengths(dataset: Dataset, column: str) -> np.ndarray:
     import pyarrow.compute
 
     lengths = pyarrow.compute.list_value_length(dataset.data.column(column)).to_numpy()
-    return lengths if dataset._indices is None else lengths[dataset._indices.column(0).to_numpy()]
+    return in_row_order(dataset, lengths)
 
 
 def labelled_counts(dataset: Dataset) -> np.ndarray:
@@ -82,7 +83,7 @@ def labelled_counts(dataset: Dataset) -> np.ndarray:
 
     counts = [_labelled(chunk) for chunk in dataset.data.column("labels").chunks]
     found = numpy.concatenate([numpy.zeros(0, int), *counts])
-    return found if dataset._indices is None else found[dataset._indices.column(0).to_numpy()]
+    return in_row_order(dataset, found)
 
 
 def _labelled(chunk: Array) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from trainer import imports
 from trainer.data import conversations, pairs
 from trainer.data.steps import held_out_rows
+from trainer.libraries.datasets import in_row_order
 from trainer.model import vocabulary
 from trainer.protocol.failures import Failure
 
@@ -311,8 +312,7 @@ def _contents(column: ChunkedArray) -> Callable[[int], bytes]:
 
 def row_numbers(dataset: Dataset) -> NDArray[np.int64]:
     """The number (`job_rows`) of the row that each sequence of `dataset` is of."""
-    numbers = dataset.data.column("row").to_numpy()
-    return numbers if dataset._indices is None else numbers[dataset._indices.column(0).to_numpy()]
+    return in_row_order(dataset, dataset.data.column("row").to_numpy())
 
 
 def _wrong(name: str, value: object) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from trainer.data import rows
 from trainer.data.encode import Encoded, encode_conversations, encode_texts, whole_text
 from trainer.data.lengths import choose_length, more_room, too_long
+from trainer.libraries.datasets import fingerprint
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _changed(
             new += change(cast("Tokens", row), length)
         return {name: [record[name] for record in new] for name in batch}
 
-    name = f"cut-{dataset._fingerprint}-{length}"
+    name = f"cut-{fingerprint(dataset)}-{length}"
     return dataset.map(
         batch_of,
         batched=True,

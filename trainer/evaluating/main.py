@@ -19,8 +19,8 @@ from trainer.data import template
 from trainer.data.job import Job
 from trainer.data.template import LARGEST_CONTEXT
 from trainer.evaluating.order import Order, read_order
+from trainer.libraries.versions import PACKAGES, versions
 from trainer.model.hardware import choose
-from trainer.model.versions import PACKAGES, versions
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL
 from trainer.protocol.durable import write_json

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from trainer.export.merge.weights import DTYPE_BYTES, FLOATING, TORCH_NAMES, make_header
 from trainer.export.shared_base import base_directory
+from trainer.libraries.transformers import unpacked_mxfp4
 from trainer.model import view
 from trainer.model.quantization import packed, quantized
 from trainer.protocol.contracts import Spec
@@ -188,10 +189,8 @@ def _read(key: str, config: ModelConfig, stored: Mapping[str, safe_open]) -> tup
         return None
     value = get(key)
     if method == "mxfp4" and key.endswith("_blocks"):
-        from transformers.integrations.mxfp4 import convert_moe_packed_tensors
-
         plain = key.removesuffix("_blocks")
-        return plain, convert_moe_packed_tensors(value, get(f"{plain}_scales"))
+        return plain, unpacked_mxfp4(value, get(f"{plain}_scales"))
     if method == "fp8" and f"{key}_scale_inv" in stored:
         scales = get(f"{key}_scale_inv").float()
         spread = packed.spread(scales, value.shape, packed.block_sizes_of(quantization), key)

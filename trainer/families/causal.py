@@ -10,13 +10,15 @@ from trainer.data import rows
 from trainer.data.sequences import encoded_rows
 from trainer.kernels.install import install, uninstall
 from trainer.model.hardware import choose
-from trainer.padding_free.labelled import labelled_trainer, padded_loss, why_not_labelled, why_not_packed
-from trainer.padding_free.padding_free import make_padding_free, padding_free_trainer
+from trainer.padding_free.labelled import padded_loss, why_not_labelled, why_not_packed
+from trainer.padding_free.padding_free import make_padding_free, padding_free_loss
 from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
-from trainer.training.trainers.job_trainer import job_trainer
+from trainer.training.parts.balanced_steps import BalancedSteps
+from trainer.training.parts.checkpoints import job_trainer
+from trainer.training.parts.labelled_loss import LabelledLoss
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -46,9 +48,11 @@ def train(job: Job) -> Trained:
         install(model, hardware.device)
         why = make_padding_free(model, training, hardware)
     padding_free = job.tell_path(why) is None
-    library = padding_free_trainer(SFTTrainer) if padding_free else SFTTrainer
-    if not padding_free and not own_kernels:
-        library = _padded_trainer(job, SFTTrainer, model, training, hardware)
+    parts: list[type] = []
+    if padding_free:
+        parts = [BalancedSteps, LabelledLoss.of(loss=padding_free_loss)]
+    elif not own_kernels and _computes_learned_tokens(job, model, training, hardware):
+        parts = [LabelledLoss.of(loss=padded_loss)]
     columns = ["input_ids", "labels"]
     train_rows = training.select_columns(columns)
     # A provider with its own kernels also packs and separates the rows itself.
@@ -67,13 +71,13 @@ def train(job: Job) -> Trained:
         # The rows are tokenized; preparing them again would only copy them.
         dataset_kwargs={"skip_prepare_dataset": not own_kernels},
         padding_free=padding_free or packed,
-        # Through the model's own forward pass, where `library` does not replace it.
+        # Through the model's own forward pass, where no part replaces it.
         loss_type="nll",
         prediction_loss_only=True,
     )
     # It warns about attention implementations that cannot separate rows. Hone's can, and SDPA with a mask.
     logging.getLogger("trl.trainer.sft_trainer").setLevel(logging.ERROR)
-    trainer = job_trainer(library, job)(
+    trainer = job_trainer(job, SFTTrainer, *parts)(
         model=model,
         args=config,
         train_dataset=train_rows,
@@ -109,15 +113,12 @@ def _can_be_packed(job: Job, model: PreTrainedModel, training: Dataset, hardware
     return why is None
 
 
-def _padded_trainer(
-    job: Job, library: type, model: PreTrainedModel, training: Dataset, hardware: Hardware
-) -> type:
-    """The trainer class for padded rows: one that computes the logits of learned tokens alone, if the loss of
-    `model` stays the same; otherwise `library`, and the model has the library's layers again."""
+def _computes_learned_tokens(job: Job, model: PreTrainedModel, training: Dataset, hardware: Hardware) -> bool:
+    """Whether the logits of learned tokens alone are computed of padded rows: if the loss of `model` stays
+    the same. Otherwise the model has the library's layers again."""
     why = why_not_labelled(model, training, hardware)
     why = next((each for each in job.rank.gather(why) if each is not None), None)
-    if why is None:
-        return labelled_trainer(library, padded_loss)
-    uninstall(model)
-    print(f"The loss is the library's: {why}.", flush=True)
-    return library
+    if why is not None:
+        uninstall(model)
+        print(f"The loss is the library's: {why}.", flush=True)
+    return why is None

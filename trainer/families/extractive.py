@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import rows
 from trainer.data.lengths import choose_length
 from trainer.kernels.install import install_linear
+from trainer.libraries.peft import pass_on_all_inputs
 from trainer.model.hardware import choose
-from trainer.padding_free.flat_trainer import flat_trainer, rows_in
-from trainer.padding_free.length_groups import grouped_by_length, told
+from trainer.padding_free.length_groups import told
 from trainer.padding_free.spans import Collate, first_position, make_spans_padding_free, span_loss
 from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, contents
-from trainer.training.trainers.job_trainer import job_trainer
-from trainer.training.trainers.weighted_accumulation import sequences, weighted_accumulation
+from trainer.training.parts.by_length import ByLength
+from trainer.training.parts.checkpoints import job_trainer
+from trainer.training.parts.flat_loss import FlatLoss
+from trainer.training.parts.per_item import PerItem, sequences, with_lengths
+from trainer.training.parts.span_loss import SpanLoss
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +60,7 @@ def train(job: Job) -> Trained:
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForQuestionAnswering", num_labels=2)
     model = job.provider.adapt(job, model, "QUESTION_ANS", also_train=["qa_outputs"])
-    keep_token_types(model)
+    pass_on_all_inputs(model)
     install_linear(model, hardware.device)
     columns = ["input_ids", "start_positions", "end_positions"]
     if "token_type_ids" in dataset.column_names:
@@ -67,11 +69,11 @@ def train(job: Job) -> Trained:
     collate: Callable[[list[dict[str, Any]]], dict[str, Tensor]]
     if job.tell_path(why, told(hardware.device)) is None:
         collate = Collate(first_position(model.get_base_model()))
-        library = weighted_accumulation(flat_trainer(Trainer, span_loss), rows_in)
+        parts = [PerItem.of(count=with_lengths), FlatLoss.of(loss=span_loss)]
     else:
         collate = DataCollatorWithPadding(job.tokenizer)
-        library = weighted_accumulation(grouped_by_length(span_trainer(Trainer), sequences), sequences)
-    trainer = job_trainer(library, job)(
+        parts = [PerItem.of(count=sequences), ByLength.of(count=sequences), SpanLoss]
+    trainer = job_trainer(job, Trainer, *parts)(
         model=model,
         args=TrainingArguments(
             **training_arguments(job, hardware, len(training), held_out is not None),
@@ -94,47 +96,6 @@ def train(job: Job) -> Trained:
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     return {**result, "model": trainer.accelerator.unwrap_model(trainer.model), "references": []}
-
-
-def keep_token_types(model: PreTrainedModel) -> None:
-    """Makes `model`, with its LoRA, pass on all of its inputs: PEFT's own wrapper for question answering
-    leaves out token types and positions."""
-    from peft import PeftModel
-
-    if isinstance(model, PeftModel):
-        model.forward = MethodType(PeftModel.forward, model)
-
-
-def span_trainer(base: type) -> type:
-    """A subclass of the library's trainer whose loss ignores padding.
-
-    The models' own loss counts padding as possible answer positions, so that a row's loss depends on the
-    other rows of its batch.
-    """
-    import torch
-
-    class SpanTrainer(base):
-        """The mean of the cross entropies of the start and end positions."""
-
-        def compute_loss(
-            self,
-            model: PreTrainedModel,
-            inputs: dict[str, Tensor],
-            return_outputs: bool = False,
-            num_items_in_batch: Tensor | int | None = None,
-        ) -> Tensor | tuple[Tensor, object]:
-            outputs = model(**inputs)
-            padding = inputs["attention_mask"] == 0
-            start, end = (
-                torch.nn.functional.cross_entropy(
-                    logits.float().masked_fill(padding, float("-inf")), inputs[f"{side}_positions"]
-                )
-                for side, logits in (("start", outputs.start_logits), ("end", outputs.end_logits))
-            )
-            loss = start + end
-            return (loss / 2, outputs) if return_outputs else loss / 2
-
-    return SpanTrainer
 
 
 def encoded_rows(job: Job) -> tuple[Dataset, int]:
@@ -274,7 +235,7 @@ def best_span(
     after each window whether to go on."""
     import torch
 
-    # Not PEFT's wrapper: see `keep_token_types`.
+    # Not PEFT's wrapper: see `pass_on_all_inputs`.
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     encoded = windows(tokenizer, question, context, length)
     best, found = float("-inf"), Span("", 0)

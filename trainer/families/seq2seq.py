@@ -9,15 +9,16 @@ from trainer.data.lengths import choose_length, limit_words
 from trainer.kernels.install import install_linear
 from trainer.model.hardware import choose
 from trainer.padding_free.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
-from trainer.padding_free.flat_trainer import flat_trainer
-from trainer.padding_free.length_groups import grouped_by_length, told
+from trainer.padding_free.length_groups import told
 from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion, contents
-from trainer.training.trainers.job_trainer import job_trainer
-from trainer.training.trainers.weighted_accumulation import labelled, weighted_accumulation
+from trainer.training.parts.by_length import ByLength
+from trainer.training.parts.checkpoints import job_trainer
+from trainer.training.parts.flat_loss import FlatLoss
+from trainer.training.parts.per_item import PerItem, labelled
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -49,12 +50,8 @@ def train(job: Job) -> Trained:
     why = job.tell_path(
         make_seq2seq_padding_free(model, training.select_columns(columns), hardware), told(hardware.device)
     )
-    library = (
-        flat_trainer(Seq2SeqTrainer, flat_loss)
-        if why is None
-        else grouped_by_length(Seq2SeqTrainer, labelled)
-    )
-    trainer = job_trainer(weighted_accumulation(library, labelled), job)(
+    own_loss = FlatLoss.of(loss=flat_loss) if why is None else ByLength.of(count=labelled)
+    trainer = job_trainer(job, Seq2SeqTrainer, PerItem.of(count=labelled), own_loss)(
         model=model,
         args=Seq2SeqTrainingArguments(
             **training_arguments(job, hardware, len(training), held_out is not None),

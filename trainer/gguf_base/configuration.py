@@ -1,15 +1,18 @@
 """A model's config.json and generation_config.json, made from a GGUF's metadata.
 
-The names are transformers' (`GGUF_CONFIG_MAPPING`). What its own reader leaves out, such as scaled rotary
+The names are transformers' (`gguf_parameters`). What its own reader leaves out, such as scaled rotary
 embeddings, is added here; `trainer.gguf_base.proof` shows that the configuration means what the file says.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from trainer.export.gguf.header import Header
 from trainer.gguf_base.dequantize import read_tensor
+from trainer.libraries.transformers import gguf_parameters
 from trainer.protocol.contracts import GGUF_ARCHITECTURES
 from trainer.protocol.failures import Failure
 
@@ -51,11 +54,12 @@ def make_config(header: Header) -> dict[str, object]:
 
 def _config(header: Header, model_type: str, class_name: str) -> dict[str, object]:
     from transformers import AutoConfig
-    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
 
-    own = {"gemma": {**GGUF_CONFIG_MAPPING["gemma2"], "attention.sliding_window": None}, "falcon": FALCON}
-    names = own.get(header.architecture) or GGUF_CONFIG_MAPPING.get(header.architecture)
-    names = names or GGUF_CONFIG_MAPPING[model_type]
+    known = gguf_parameters()
+    own: dict[str, dict[str, Any]]
+    own = {"gemma": {**known["gemma2"], "attention.sliding_window": None}, "falcon": FALCON}
+    names = own.get(header.architecture) or known.get(header.architecture)
+    names = names or known[model_type]
     fields = {name: value for name, value in names.items() if value}
     values = {value: header.parameter(name) for name, value in fields.items()}
     tokens = header.tokenizer("tokens") or []

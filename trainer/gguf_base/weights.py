@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.export.gguf.header import Header
 from trainer.export.merge.weights import make_header
 from trainer.gguf_base.arrangements import Made, falcon_groups, named, of_experts
+from trainer.libraries.transformers import gguf_names, gguf_processors, tied_weights
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -80,17 +81,14 @@ def plan_weights(header: Header, config: Mapping[str, object]) -> dict[str, Made
     Failure `bad_model` when the file lacks tensors of the model, or has others."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
-    from transformers.modeling_gguf_pytorch_utils import TensorProcessor, get_gguf_hf_weights_map
 
     values = {name: value for name, value in config.items() if name != "model_type"}
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(config["model_type"], **values))
     processor = _processor(header, config)
-    names = get_gguf_hf_weights_map(model, processor, model_type=header.architecture)
+    names = gguf_names(model, processor, header.architecture)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    tied = (
-        set(getattr(model, "all_tied_weights_keys", None) or ()) if config["tie_word_embeddings"] else set()
-    )
+    tied = tied_weights(model) if config["tie_word_embeddings"] else set()
 
     plan = of_experts(header, shapes)
     used = {source for made in plan.values() for source in made.sources}
@@ -105,7 +103,7 @@ def plan_weights(header: Header, config: Mapping[str, object]) -> dict[str, Made
         if target is None or target not in shapes:
             surplus.append(source)
             continue
-        is_plain = type(processor) is TensorProcessor or source in ("token_embd.weight", "output.weight")
+        is_plain = type(processor) is gguf_processors()[0] or source in ("token_embd.weight", "output.weight")
         process = None if is_plain else partial(_processed, processor, source, names)
         plan[target] = named(header, source, target, shapes[target], process)
     missing = sorted(set(shapes) - {made.part_of for made in plan.values()} - tied)
@@ -130,23 +128,16 @@ def _processed(processor: Any, source: str, names: dict[str, str], weights: np.n
 
 def _processor(header: Header, config: Mapping[str, Any]) -> Any:
     """What rearranges tensors: transformers' own, if it knows the architecture."""
-    from transformers.modeling_gguf_pytorch_utils import (
-        TENSOR_PROCESSORS,
-        Gemma2TensorProcessor,
-        TensorProcessor,
-    )
+    plain, gemma2, by_architecture = gguf_processors()
 
-    class Falcon(TensorProcessor):
+    class Falcon(plain):  # type: ignore[misc, valid-type]
         def process(self, weights: np.ndarray, name: str, **others: object) -> Any:
             if ".attn_qkv." in name:
                 weights = falcon_groups(weights, config["num_attention_heads"], config["num_kv_heads"])
             return super().process(weights, name, **others)
 
-    own = {"gemma": Gemma2TensorProcessor, "falcon": Falcon, "qwen2moe": TensorProcessor}
-    own["qwen3moe"] = TensorProcessor
-    return (own.get(header.architecture) or TENSOR_PROCESSORS.get(header.architecture, TensorProcessor))(
-        config=config
-    )
+    own = {"gemma": gemma2, "falcon": Falcon, "qwen2moe": plain, "qwen3moe": plain}
+    return (own.get(header.architecture) or by_architecture.get(header.architecture, plain))(config=config)
 
 
 def _scale_of(source: str) -> str | None:

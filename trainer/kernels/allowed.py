@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from trainer.model.versions import unpinned
+from trainer.libraries.versions import unpinned
 
 PLAIN = "HONE_PLAIN"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from trainer.kernels.kernel_attention import attends, kernel_attention_class
 from trainer.kernels.last_layer import used_queries
 from trainer.kernels.row_attention import Kind, Row, row_attention_class
+from trainer.libraries.transformers import usual_attention
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,10 +35,9 @@ HARMLESS = (
 def register() -> str:
     """Registers the attention with transformers; returns its name for `set_attn_implementation`."""
     from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
 
     AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
+    AttentionMaskInterface.register(NAME, usual_attention()[1])
     return NAME
 
 
@@ -128,10 +128,8 @@ def _usual(
     others: dict[str, object],
 ) -> tuple[Tensor, None]:
     """That of transformers."""
-    from transformers.integrations.sdpa_attention import sdpa_attention_forward
-
     given = others if bias is None else {**others, "position_bias": bias}
-    return sdpa_attention_forward(module, query, key, value, mask, dropout=dropout, scaling=scaling, **given)
+    return usual_attention()[0](module, query, key, value, mask, dropout=dropout, scaling=scaling, **given)
 
 
 def _rows(lengths: list[int], sources: list[int] | None, shared: list[int] | None = None) -> list[Row]:

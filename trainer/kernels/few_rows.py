@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trainer.kernels.lora import plain_lora_layers, type_of
+from trainer.libraries.torch import linear_by_onednn
 
 if TYPE_CHECKING:
     from peft.tuners.lora import LoraLayer
@@ -61,12 +62,12 @@ def _linear(module: Linear) -> Callable[[Tensor], Tensor]:
     where there are more columns than rows."""
     import torch
 
-    weight, bias, multiply = module.weight.detach(), module.bias, torch.ops.mkldnn._linear_pointwise
+    weight, bias = module.weight.detach(), module.bias
     pad = torch.nn.functional.pad
 
     def forward(x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
-        found = multiply(pad(rows, (0, 0, 0, -len(rows) % ROWS)), weight, bias, "none", [], "")
+        found = linear_by_onednn(pad(rows, (0, 0, 0, -len(rows) % ROWS)), weight, bias)
         return found[: len(rows)].view(*x.shape[:-1], -1)
 
     return forward

@@ -24,6 +24,7 @@ from trainer.kernels.low_rank import (
     shaped,
 )
 from trainer.kernels.native import fields
+from trainer.libraries.torch import silu_gradient
 
 if TYPE_CHECKING:
     import torch
@@ -230,7 +231,7 @@ def _gradients(gate: Tensor, up: Tensor, of_product: Tensor, unused: Tensor) -> 
         return _gate_gradients_by_kernel(gate, up, of_product, unused)
     of_up = torch.nn.functional.silu(gate).mul_(of_product)
     of_gate = torch.mul(of_product, up, out=unused)
-    return torch.ops.aten.silu_backward.grad_input(of_gate, gate, grad_input=of_gate), of_up
+    return silu_gradient(of_gate, gate), of_up
 
 
 def _gate_by_kernel(gates: Tensor, ups: Tensor) -> Tensor:

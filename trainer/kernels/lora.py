@@ -7,14 +7,14 @@ from types import MethodType
 from typing import TYPE_CHECKING
 
 from trainer.kernels.low_rank import Constants, low_rank_class
+from trainer.libraries.bitsandbytes import is_repacked, quantization_of
+from trainer.libraries.peft import has_variant
 
 if TYPE_CHECKING:
     import torch
-    from bitsandbytes.functional import QuantState
     from bitsandbytes.nn import Linear4bit
     from peft.tuners.lora import LoraLayer
     from torch import Tensor
-    from torch.nn import Module
     from transformers import PreTrainedModel
 
 
@@ -39,7 +39,7 @@ def plain_lora_layers(model: PreTrainedModel) -> Iterator[LoraLayer]:
         plain = wrapped and type(module.base_layer) is torch.nn.Linear
         if not (plain or _is_in_four_bits(module)):
             continue
-        if list(module.lora_A) == ["default"] and not module.lora_variant:
+        if list(module.lora_A) == ["default"] and not has_variant(module):
             biased = module.lora_A["default"].bias is not None or module.lora_B["default"].bias is not None
             if not biased:
                 yield module
@@ -53,15 +53,9 @@ def _is_in_four_bits(module: LoraLayer) -> bool:
         return False
     assert base is not None
     quantization = quantization_of(base)
-    # On some processors bitsandbytes can pack weights in another order, for answers alone.
-    if quantization is None or getattr(quantization, "packing_format_for_cpu", False):
+    if quantization is None or is_repacked(quantization):
         return False
     return base.weight.device.type == "cpu" and base.compute_dtype == quantization.dtype
-
-
-def quantization_of(base: Module) -> QuantState | None:
-    """The state of the quantization of a linear layer's weight in 4 bits; None of other weights."""
-    return getattr(base.weight, "quant_state", None)
 
 
 def type_of(module: LoraLayer) -> torch.dtype:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from trainer.kernels import native
 from trainer.kernels.native import fields
+from trainer.libraries.torch import reshaped
 
 if TYPE_CHECKING:
     import torch
@@ -173,9 +174,7 @@ def gradients_of(
 def shaped(rows: Tensor, shape: Size) -> Tensor:
     """`rows` (rows, out) with the `shape` of the input but for its last dimension. No view, which models may
     not change in place when an autograd function returns it."""
-    import torch
-
-    return torch.ops.aten._unsafe_view(rows, (*shape[:-1], rows.shape[-1]))
+    return reshaped(rows, (*shape[:-1], rows.shape[-1]))
 
 
 def _parts(low: Tensor, layers: list[Layer]) -> tuple[Tensor, ...]:

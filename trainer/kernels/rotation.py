@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kernels import native
 from trainer.kernels.native import fields
+from trainer.libraries.transformers import rotating_layers, with_rotation
 
 if TYPE_CHECKING:
     import torch
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from trainer.kernels.context import Context
-
-# What transformers' decoders call it.
-NAME = "apply_rotary_pos_emb"
 
 
 class _Operands(Structure):
@@ -43,12 +41,8 @@ def fuse_rotations(model: PreTrainedModel) -> None:
     same: some models rotate other positions of a head."""
     if not ROTATION.is_there():
         return
-    for module in model.modules():
-        forward = type(module).forward
-        if not isinstance(forward, FunctionType) or NAME not in forward.__code__.co_names:
-            continue
-        usual = forward.__globals__.get(NAME)
-        if "forward" not in vars(module) and _is_usual(usual):
+    for module, forward, usual in rotating_layers(model):
+        if _is_usual(usual):
             module.forward = MethodType(_calling(forward, usual), module)
 
 
@@ -63,10 +57,7 @@ def _calling(forward: FunctionType, usual: Callable[..., tuple[Tensor, Tensor]])
             return usual(q, k, cos, sin, *args, **kwargs)
         return rotation_class().apply(q, cos, sin), rotation_class().apply(k, cos, sin)
 
-    names = {**forward.__globals__, NAME: rotated}
-    found = FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
-    found.__kwdefaults__, found.__module__ = forward.__kwdefaults__, __name__
-    return found
+    return with_rotation(forward, rotated)
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
+from trainer.libraries.torch import softmax_gradient
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -127,7 +129,7 @@ def row_attention_class() -> type[torch.autograd.Function]:
                     slope = torch.bmm(given, values[:, seen].transpose(1, 2))
                     if dropped is not None:
                         slope *= dropped
-                    slope = torch._softmax_backward_data(slope, probabilities, -1, probabilities.dtype)
+                    slope = softmax_gradient(slope, probabilities)
                     asked = query[0, :, queries].reshape(groups, -1, query.shape[3])
                     found = torch.bmm(slope, keys[:, seen])
                     of_query[0, :, queries] = found.view(query.shape[1], -1, query.shape[3])

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.libraries.huggingface_hub import stay_offline
+
 if TYPE_CHECKING:
     from trainer.protocol.context import JobContext
 
@@ -129,9 +131,7 @@ def go_offline() -> None:
     """Takes the hub client offline in this process and in the export that replaces it: everything is
     downloaded."""
     os.environ["HF_HUB_OFFLINE"] = "1"
-    hub = sys.modules.get("huggingface_hub.constants")
-    if hub is not None:
-        vars(hub)["HF_HUB_OFFLINE"] = True
+    stay_offline()
 
 
 def _progress_class(job: JobContext) -> type:

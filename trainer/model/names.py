@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.libraries.transformers import in_natural_order, renamed, transforms_of
 from trainer.model import text_part
 
 if TYPE_CHECKING:
@@ -43,13 +44,11 @@ def mergeable(model: PreTrainedModel, config: ModelConfig, directory: Path) -> s
     be merged; None of a model whose weights are not as they are stored."""
     if getattr(model, "is_quantized", False):
         return None
-    from transformers.core_model_loading import rename_source_key
-
     stored = stored_shapes(directory)
     found = {*sources(model, config, stored), *expert_sources(model, config, stored)}
     renamings, _ = _transforms(model, config)
     # PEFT renames what an adapter has like a checkpoint, and then misses what had its name already.
-    return {weight for weight in found if rename_source_key(weight, renamings, [])[0] == weight}
+    return {weight for weight in found if renamed(weight, renamings, [])[0] == weight}
 
 
 def sources(
@@ -119,13 +118,11 @@ def _made(
     shapes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, _Made]:
     """What makes each weight of `model`, by its name; of several weights that are made together the first."""
-    from transformers.core_model_loading import dot_natural_key, rename_source_key
-
     renamings, converters = _transforms(model, config)
     by_pattern = {pattern: each for each in converters for pattern in each.source_patterns}
     found: dict[str, _Made] = {}
-    for name in sorted(stored, key=dot_natural_key):
-        weight, pattern = rename_source_key(name, renamings, converters, model.base_model_prefix, shapes)
+    for name in in_natural_order(stored):
+        weight, pattern = renamed(name, renamings, converters, model.base_model_prefix, shapes)
         if pattern is None:
             found[weight] = _Made([[name]], [], [])
             continue
@@ -145,14 +142,7 @@ def _made(
 def _transforms(
     model: PreTrainedModel, config: ModelConfig
 ) -> tuple[list[WeightRenaming], list[WeightConverter]]:
-    """What the library does with names, and with tensors, of a checkpoint while it loads `model`."""
-    from transformers.conversion_mapping import get_model_conversion_mapping
-    from transformers.core_model_loading import WeightConverter, WeightRenaming
-
-    found = get_model_conversion_mapping(model, text_part.key_mapping(text_part.find(config)))
-    kinds = (WeightRenaming, WeightConverter)
-    renamings, converters = ([each for each in found if isinstance(each, kind)] for kind in kinds)
-    return renamings, converters
+    return transforms_of(model, text_part.key_mapping(text_part.find(config)))
 
 
 def _below_each_other(tensors: Sequence[str], rows: list[int]) -> list[Part]:

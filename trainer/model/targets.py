@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from trainer.libraries.peft import is_refused, is_taken_for_experts
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def choose_targets(
         listed = [part for part in lists if name.startswith(part)]
         # Some are only stores of a weight that is used otherwise.
         seen = name in outputs if outputs else type(module).__name__ in LINEAR
-        if not (seen or listed or module is head) or _is_refused(model, _leaf(name)):
+        if not (seen or listed or module is head) or is_refused(model, _leaf(name)):
             continue
         stored = mergeable is None or f"{name}.weight" in mergeable
         if _ends_with(name, others or []) or not (stored or module is head):
@@ -132,7 +133,7 @@ def _divided(model: PreTrainedModel, chosen: list[str], dropout: float, asked: b
     """`chosen` as PEFT must be given them. A layer whose name it takes for a part of experts is trained by
     its weight, for which it has no dropout and no quantized weights; such a layer is left out there, or a
     Failure if it was `asked` for."""
-    taken = {leaf for leaf in {*map(_leaf, chosen)} if _is_taken_for_experts(model, leaf)}
+    taken = {leaf for leaf in {*map(_leaf, chosen)} if is_taken_for_experts(model, leaf)}
     by_weight = [name for name in chosen if _leaf(name) in taken]
     possible = [
         name for name in by_weight if not dropout and type(model.get_submodule(name)).__name__ in UNQUANTIZED
@@ -185,32 +186,6 @@ def _computes_otherwise(module: Linear, given: Tensor, output: object) -> bool:
         return False
     plain = torch.nn.functional.linear(given, module.weight, module.bias)
     return not isinstance(output, torch.Tensor) or not torch.allclose(output, plain, rtol=1e-2, atol=1e-4)
-
-
-def _is_refused(model: PreTrainedModel, leaf: str) -> bool:
-    """Whether PEFT refuses modules of this name in `model`, as the output of some state-space layers."""
-    from peft import LoraConfig
-    from peft.tuners.tuners_utils import _check_lora_target_modules_mamba
-
-    try:
-        _check_lora_target_modules_mamba(LoraConfig(), model, leaf)
-        return False
-    except ValueError:
-        return True
-
-
-def _is_taken_for_experts(model: PreTrainedModel, leaf: str) -> bool:
-    """Whether PEFT takes a target module of this name for a part of the parameter of all experts."""
-    from peft import LoraConfig
-    from peft.utils.transformers_weight_conversion import convert_peft_config_for_transformers
-
-    config = LoraConfig(target_modules=[leaf])
-    try:
-        convert_peft_config_for_transformers(config, model, None)
-    except ValueError:
-        # It is a part that is only taken together with another.
-        return True
-    return leaf not in config.target_modules
 
 
 def _expert_lists(model: PreTrainedModel) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copyreg
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from trainer.libraries.transformers import vocabulary_read_once
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -21,7 +21,7 @@ def load_tokenizer(folder: Path | str) -> PreTrainedTokenizerBase:
         return _of_class(folder)
     from transformers import PreTrainedTokenizerFast
 
-    with _read_once():
+    with vocabulary_read_once():
         return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
@@ -53,20 +53,6 @@ def adds_bos(tokenizer: PreTrainedTokenizerBase) -> bool:
     if tokenizer.bos_token_id is None:
         return False
     return tokenizer("a").input_ids[:1] == [tokenizer.bos_token_id]
-
-
-@contextmanager
-def _read_once() -> Iterator[None]:
-    """Keeps transformers from copying the vocabulary that it has just read and uses nowhere else
-    (`TokenizersBackend.__init__`): a copy takes as long as reading it, 0.9 s with 152,000 tokens."""
-    from tokenizers import Tokenizer
-
-    # For `copy.deepcopy`, what reduces to a name is the object itself.
-    copyreg.pickle(Tokenizer, lambda tokenizer: "")
-    try:
-        yield
-    finally:
-        del copyreg.dispatch_table[Tokenizer]
 
 
 def _of_class(folder: Path | str) -> PreTrainedTokenizerBase:

@@ -16,6 +16,7 @@ import numpy
 from torch.utils.data import BatchSampler
 
 from trainer.data.lengths import labelled_counts, list_lengths
+from trainer.libraries.accelerate import replace_sampler
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -120,12 +121,4 @@ def balance_batches(
 
     `per_step` is how many micro-batches all ranks have in a step.
     """
-    sampler = loader.batch_sampler
-    # accelerate divides what the sampler of one process gives.
-    sampler = getattr(sampler, "batch_sampler", sampler)
-    if type(sampler) is not BatchSampler:
-        raise TypeError(f"the trainer makes batches with {type(sampler).__name__}")
-    # Its class changes, as the loader holds on to it.
-    sampler.__class__ = BalancedBatches
-    vars(sampler).update(per_step=per_step, rows=rows)
-    return loader
+    return replace_sampler(loader, BatchSampler, BalancedBatches, per_step=per_step, rows=rows)

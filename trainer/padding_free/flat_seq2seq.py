@@ -6,11 +6,10 @@ tested on a few of the job's rows, as for other rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trainer.kernels.loss import has_frozen_head, labelled_loss, log_probabilities
+from trainer.libraries.transformers import short_biases
 from trainer.padding_free.labelled import IGNORED, TRIED_ROWS, TRIED_TOKENS
 from trainer.padding_free.padding_free import why_padded
 
@@ -53,7 +52,7 @@ def _states(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     given[0, begins] = inner.config.decoder_start_token_id
     # With four dimensions transformers makes no mask of its own: the row lengths replace it.
     mask = torch.ones((1, 1, 1, 1), dtype=torch.bool, device=given.device)
-    with _short_biases(inner, int(inputs["lengths"].max())):
+    with short_biases(inner, int(inputs["lengths"].max())):
         encoded = inner.get_encoder()(
             input_ids=inputs["input_ids"], attention_mask=mask, row_lengths=sources.tolist()
         ).last_hidden_state
@@ -66,20 +65,6 @@ def _states(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
             row_lengths=targets.tolist(),
             source_lengths=sources.tolist(),
         ).last_hidden_state[0]
-
-
-@contextmanager
-def _short_biases(inner: PreTrainedModel, longest: int) -> Iterator[None]:
-    """Biases by distance of the `longest` row, not of all rows together."""
-    modules = [part for part in inner.modules() if getattr(part, "has_relative_attention_bias", False)]
-    for module in modules:
-        compute = module.compute_bias
-        module.compute_bias = lambda *lengths, compute=compute, **others: compute(longest, longest, **others)
-    try:
-        yield
-    finally:
-        for module in modules:
-            del module.compute_bias
 
 
 def make_seq2seq_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware) -> str | None:

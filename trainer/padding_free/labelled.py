@@ -5,13 +5,12 @@ Whether a model's loss stays the same is tested on a few of the job's rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import why_not
 from trainer.kernels.logits import body_of
 from trainer.kernels.loss import labelled_loss, log_probabilities
-from trainer.padding_free.trial import autocast, is_alike, log_probabilities_of, why_different
+from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -108,50 +107,6 @@ def _states(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
     """The last hidden states (rows, tokens, size) of `inner`."""
     given = {name: value for name, value in inputs.items() if name != "labels"}
     return body_of(inner)(**given, use_cache=False).last_hidden_state
-
-
-def labelled_trainer(
-    base: type,
-    loss_of: Callable[
-        [PreTrainedModel, dict[str, Tensor], Tensor | int | None], tuple[Tensor, Tensor, Tensor]
-    ],
-) -> type:
-    """A subclass of the library's SFT trainer whose loss is that of `loss_of`, as `padded_loss` tells it."""
-    from trl.models.utils import _ForwardRedirection
-
-    redirect = _ForwardRedirection()
-
-    class LabelledTrainer(base):
-        """Logs the number of tokens and the token accuracy."""
-
-        def compute_loss(
-            self,
-            model: PreTrainedModel,
-            inputs: dict[str, Tensor],
-            return_outputs: bool = False,
-            num_items_in_batch: Tensor | int | None = None,
-        ) -> Tensor | tuple[Tensor, object]:
-            mode = "train" if model.training else "eval"
-            args = self.args
-            half = "bfloat16" if args.bf16 else "float16" if args.fp16 else None
-            with autocast(args.device.type, half):
-                unwrapped = self.accelerator.unwrap_model(model)
-                given = unwrapped.get_base_model(), inputs, num_items_in_batch
-                if model is unwrapped:
-                    loss, number, correct = loss_of(*given)
-                else:
-                    # Within the forward pass of DDP, which averages the gradients of the ranks only then.
-                    loss, number, correct = redirect(model, unwrapped, loss_of, *given)
-            if mode == "train":
-                mask = inputs.get("attention_mask")
-                self._total_train_tokens += (
-                    int(mask.sum()) if mask is not None else inputs["input_ids"].shape[1]
-                )
-            self._metrics[mode]["num_tokens"] = [self._total_train_tokens]
-            self._metrics[mode]["mean_token_accuracy"].append(float(correct) / max(1, int(number)))
-            return (loss, {}) if return_outputs else loss
-
-    return LabelledTrainer
 
 
 def tried_rows(rows: Dataset) -> list[list[int]]:

@@ -6,14 +6,12 @@ what each counts. On a CPU only, where a smaller product of matrices is about as
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import why_not
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel
 
 # What another pass through a model costs, in tokens.
 PASS_TOKENS = 32
@@ -21,34 +19,6 @@ PASS_TOKENS = 32
 # Tensors of a batch by the width that they have.
 SOURCE = ("input_ids", "attention_mask", "token_type_ids")
 TARGET = ("labels", "decoder_input_ids", "decoder_attention_mask")
-
-
-def grouped_by_length(base: type, count: Callable[[dict[str, Tensor]], int]) -> type:
-    """A subclass of `base`, a trainer class of the library, whose `compute_loss` is a mean over
-    `count(inputs)` items, that computes a batch in parts."""
-
-    class GroupedByLength(base):
-        """Divides batches on a CPU; elsewhere, and where outputs are wanted, it leaves them whole."""
-
-        def compute_loss(
-            self,
-            model: PreTrainedModel,
-            inputs: dict[str, Tensor],
-            return_outputs: bool = False,
-            num_items_in_batch: Tensor | int | None = None,
-        ) -> Tensor | tuple[Tensor, object]:
-            off = why_not("parts of a batch", self.args.device.type) is not None
-            whole = off or (return_outputs and not self.args.prediction_loss_only)
-            parts = [inputs] if whole else parts_of(inputs)
-            if len(parts) == 1:
-                return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            items = max(1, count(inputs))
-            losses = [super(GroupedByLength, self).compute_loss(model, part) for part in parts]
-            weights = [count(part) / items for part in parts]
-            loss = sum(loss * weight for loss, weight in zip(losses, weights, strict=True) if weight)
-            return (loss, {}) if return_outputs else loss
-
-    return GroupedByLength
 
 
 def told(device: str) -> str:

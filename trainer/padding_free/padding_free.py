@@ -16,14 +16,14 @@ from trainer.kernels.install import install_linear
 from trainer.kernels.last_layer import is_narrow
 from trainer.kernels.logits import body_of
 from trainer.kernels.loss import labelled_loss, log_probabilities
-from trainer.padding_free.labelled import IGNORED, concatenated, labelled_trainer, padded, tried_rows
+from trainer.libraries.transformers import attention_of, set_attention, takes_other_attention
+from trainer.padding_free.labelled import IGNORED, concatenated, padded, tried_rows
 from trainer.padding_free.parts import divides, parts_of, sum_of_parts
 from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different, without_adapter
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from torch import Tensor
-    from torch.utils.data import DataLoader
     from transformers import PreTrainedModel
 
     from trainer.model.hardware import Hardware
@@ -82,9 +82,9 @@ def why_padded(
         return "the model has convolutions over tokens"
     if getattr(config, "num_kv_shared_layers", 0):
         return "the model's layers share keys and values"
-    before = inner.config._attn_implementation
+    before = attention_of(inner)
     # T5 does not say so, but calls it alike.
-    replaceable = type(inner)._supports_attention_backend or config.is_encoder_decoder
+    replaceable = takes_other_attention(inner) or config.is_encoder_decoder
     # It may have been switched for another kind of pass.
     if not replaceable or before not in ("sdpa", attention.NAME):
         return "the attention of the model cannot be replaced"
@@ -97,13 +97,6 @@ def why_padded(
     if why is not None:
         set_attention(inner, before)
     return why
-
-
-def set_attention(inner: PreTrainedModel, name: str) -> None:
-    """Sets the attention of `inner` and of its parts, some of which have a copy of its configuration."""
-    for part in inner.modules():
-        if hasattr(getattr(part, "config", None), "_attn_implementation"):
-            part.config._attn_implementation = name
 
 
 def row_states(
@@ -162,28 +155,3 @@ def padding_free_loss(
     count = number.clamp(min=1) if count is None else count
     loss, correct = labelled_loss(inner, hidden, labels, count)
     return loss, number, correct
-
-
-def padding_free_trainer(base: type) -> type:
-    """A subclass of the library's SFT trainer with the padding-free loss. It takes the batches that the
-    collator makes with `padding_free`: `input_ids`, `labels` and `position_ids` (1, tokens)."""
-
-    labelled: type = labelled_trainer(base, padding_free_loss)
-
-    class PaddingFreeTrainer(labelled):
-        """Balances the batches of a step."""
-
-        def _get_dataloader(
-            self, dataset: Dataset, *args: object, **kwargs: object
-        ) -> DataLoader[dict[str, Tensor]]:
-            loader = super()._get_dataloader(dataset, *args, **kwargs)
-            per_step = self.args.gradient_accumulation_steps * self.args.world_size
-            if not kwargs.get("is_training") or per_step == 1:
-                return loader
-            from trainer.padding_free.balanced_batches import balance_batches, rows_of
-
-            inner = self.accelerator.unwrap_model(self.model).get_base_model()
-            rows = rows_of(dataset, inner, self.args.per_device_train_batch_size)
-            return balance_batches(loader, per_step, rows)
-
-    return PaddingFreeTrainer

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.kernels import native
+from trainer.libraries.transformers import shown_while_loading
 from trainer.model import load_report, text_part
 from trainer.model.hardware import Hardware
 from trainer.model.names import mergeable
@@ -65,30 +66,23 @@ class Standard:
         """
         import torch
         import transformers
-        from transformers.utils import logging
-
-        def beating(
-            factory: Callable[..., object], args: tuple[Iterable[object], ...], kwargs: Mapping[str, Any]
-        ) -> object:
-            items = args[0] if args else kwargs.get("iterable")
-            return _Beating(items, job) if items is not None else factory(*args, **kwargs)
 
         # A missing head, such as that of a reward model, is initialized randomly while loading.
         transformers.set_seed(job.settings.seed)
-        before = logging.set_tqdm_hook(beating)
         try:
-            model, report = text_part.loader(job.config, auto_class)(
-                job.model_dir,
-                dtype=getattr(torch, hardware.weights),
-                use_safetensors=True,
-                trust_remote_code=False,
-                local_files_only=True,
-                # Decided by the report, with the tensors' names.
-                ignore_mismatched_sizes=True,
-                output_loading_info=True,
-                **quantized.load_arguments(job.config, job.settings, hardware),
-                **options,
-            )
+            with shown_while_loading(lambda items: _Beating(items, job)):
+                model, report = text_part.loader(job.config, auto_class)(
+                    job.model_dir,
+                    dtype=getattr(torch, hardware.weights),
+                    use_safetensors=True,
+                    trust_remote_code=False,
+                    local_files_only=True,
+                    # Decided by the report, with the tensors' names.
+                    ignore_mismatched_sizes=True,
+                    output_loading_info=True,
+                    **quantized.load_arguments(job.config, job.settings, hardware),
+                    **options,
+                )
             load_report.check(model, report, job.config)
             quantized.check_trainable(model)
             _keep_differentiable(model)
@@ -107,8 +101,6 @@ class Standard:
             ) from error
         except ImportError as error:
             raise Failure("dependency_missing", _first_line(error), evidence=str(error)[:2000]) from error
-        finally:
-            logging.set_tqdm_hook(before)
 
     def adapt(
         self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None

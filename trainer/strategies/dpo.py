@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 from trainer.data import preferences, rows
 from trainer.data.steps import steps_per_epoch, total_steps
 from trainer.families.causal import REFERENCE_ROWS
+from trainer.libraries.trl import TokenizedRows
 from trainer.model.hardware import choose
 from trainer.padding_free.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
+from trainer.training.parts.checkpoints import job_trainer
+from trainer.training.parts.per_item import PerItem, sequences, with_lengths
 from trainer.training.references import References
-from trainer.training.trainers.job_trainer import job_trainer
-from trainer.training.trainers.weighted_accumulation import sequences, weighted_accumulation
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-
     from trainer.data.job import Job, Trained
 
 
@@ -41,13 +40,7 @@ class Dpo:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import DPOConfig, DPOTrainer
 
-        from trainer.training.trainers.pair_trainer import pair_trainer, pairs_in
-
-        class Tokenized(DPOTrainer):
-            """Uses the pairs as `encoded_pairs` tokenized them."""
-
-            def _prepare_dataset(self, dataset: Dataset, *args: object) -> Dataset:
-                return dataset
+        from trainer.training.parts.pair_loss import PairLoss
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
@@ -63,14 +56,14 @@ class Dpo:
         why = job.tell_path(why)
         references = None
         if why is not None:
-            library = weighted_accumulation(Tokenized, sequences)
+            parts = [PerItem.of(count=sequences)]
         else:
             references = References(job.rank)
             again = total_steps(settings, len(training)) > steps_per_epoch(settings, len(training))
-            library = weighted_accumulation(pair_trainer(Tokenized, references, again), pairs_in)
+            parts = [PerItem.of(count=with_lengths), PairLoss.of(base_references=references, again=again)]
             if job.resume is not None:
                 references.load(job.resume.path)
-        trainer = job_trainer(library, job)(
+        trainer = job_trainer(job, DPOTrainer, *parts, TokenizedRows)(
             model=model,
             args=DPOConfig(
                 **training_arguments(job, hardware, len(training), held_out is not None),

@@ -14,6 +14,7 @@ from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
 from trainer.data.steps import GENERATIONS, generations, generations_of, prompts_per_step
 from trainer.families.causal import REFERENCE_ROWS
+from trainer.libraries.trl import RenderedPrompts
 from trainer.model.hardware import choose
 from trainer.padding_free.pairs import fuse_layers_for_pairs, make_pairs_padding_free
 from trainer.protocol.failures import Failure
@@ -21,8 +22,8 @@ from trainer.training import generate
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
+from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.reward_model import reward_function
-from trainer.training.trainers.job_trainer import job_trainer
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -56,7 +57,7 @@ class Rlhf:
         """Trains to the end or to a stop; returns `step`, `stopped`, `metrics`, `model` and `references`."""
         from trl import RLOOConfig, RLOOTrainer
 
-        from trainer.training.trainers.policy_trainer import policy_trainer
+        from trainer.training.parts.policy import Policy
 
         settings = job.settings
         dataset, _ = preferences.encoded_pairs(job)
@@ -64,13 +65,6 @@ class Rlhf:
         hardware = choose(settings, job.config)
         count = _generations(settings, len(training))
         score, accuracy = reward_function(job, hardware, training, held_out)
-
-        class Policy(RLOOTrainer):
-            """Tokenizes rendered prompts, which contain their special tokens."""
-
-            def _tokenize_prompts(self, prompts: list[str]) -> Any:
-                ids = self.processing_class(text=prompts, add_special_tokens=False)["input_ids"]
-                return ids, None, {}
 
         def reward(
             prompts: list[str], completions: list[str], completion_ids: list[list[int]], **_: object
@@ -87,8 +81,8 @@ class Rlhf:
         lora = job.provider.lora(job, model, "CAUSAL_LM")
         longest_answer = max(list_lengths(training, name).max() for name in ("chosen_ids", "rejected_ids"))
         why = job.tell_path(_why_padded(job, model, training, hardware))
-        library = Policy if why is not None else policy_trainer(Policy, job)
-        trainer = job_trainer(library, job)(
+        parts = [Policy.of(job=job)] if why is None else []
+        trainer = job_trainer(job, RLOOTrainer, *parts, RenderedPrompts)(
             model=model,
             reward_funcs=[reward],
             args=RLOOConfig(

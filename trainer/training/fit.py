@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer.libraries.transformers import load_weights, save_now, use_one_gpu
 from trainer.protocol import checkpoints
 from trainer.protocol.stop import Stopped
 from trainer.training import disk_budget
@@ -29,7 +30,7 @@ def fit(trainer: Trainer, job: Job) -> Trained:
     from trainer.training.reporter import Reporter
 
     disk_budget.check(job, trainer.model)
-    trainer.args._n_gpu = min(trainer.args.n_gpu, 1)
+    use_one_gpu(trainer)
     trainer.remove_callback(PrinterCallback)
     reporter = Reporter(job, trainer)
     trainer.reporter = reporter
@@ -42,7 +43,7 @@ def fit(trainer: Trainer, job: Job) -> Trained:
     hooks = beat_in_layers(trainer.model, job)
     try:
         if finished and job.resume is not None:
-            trainer._load_from_checkpoint(str(job.resume.path))
+            load_weights(trainer, job.resume.path)
             reporter.restore_finished()
         else:
             trainer.train(resume_from_checkpoint=str(job.resume.path) if job.resume else None)
@@ -50,7 +51,7 @@ def fit(trainer: Trainer, job: Job) -> Trained:
         # Raised during an evaluation: the step before it is complete. There is none before that of the base.
         reporter.note_stop()
         if trainer.state.global_step > 0:
-            trainer._save_checkpoint(trainer.model, None)
+            save_now(trainer)
     finally:
         reporter.close()
         for hook in hooks:
@@ -63,7 +64,7 @@ def fit(trainer: Trainer, job: Job) -> Trained:
         if kept is None:
             job.warn("best_lost", f"The best checkpoint (step {best}) is gone; the last weights are kept.")
         else:
-            trainer._load_from_checkpoint(str(kept.path))
+            load_weights(trainer, kept.path)
             reporter.metrics.update(reporter.evaluations.get(best, {}))
             reporter.metrics["best_step"] = best
     return {"step": step, "stopped": asked, "metrics": reporter.metrics}

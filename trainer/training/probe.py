@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gc
 import json
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from trainer.data.lengths import longest
-from trainer.padding_free.trial import autocast
+from trainer.libraries.transformers import collated, divide_step, with_used_columns
+from trainer.libraries.trl import forget_figures
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 from trainer.training.disk_budget import state_bytes
+from trainer.training.parts.part import training_precision
 
 if TYPE_CHECKING:
     from transformers import Trainer
@@ -38,7 +39,7 @@ def run(job: Job, trainer: Trainer, columns: tuple[str, ...]) -> None:
     if job.resume is not None and note.exists():
         found = json.loads(note.read_text(encoding="utf-8"))
         if found.get("workers", 1) == job.rank.world:
-            _divide_step(trainer, found["per_device_train_batch_size"], found["gradient_accumulation_steps"])
+            divide_step(trainer, found["per_device_train_batch_size"], found["gradient_accumulation_steps"])
             return
     from trainer.training.random_state import kept_random_state
 
@@ -72,7 +73,7 @@ def run(job: Job, trainer: Trainer, columns: tuple[str, ...]) -> None:
             f"A micro-batch of {asked} of the longest rows does not fit into memory. Hone uses {size} with "
             f"{accumulation} accumulation steps, which gives the same training.",
         )
-        _divide_step(trainer, size, accumulation)
+        divide_step(trainer, size, accumulation)
     if job.rank.first:
         write_json(
             note,
@@ -95,16 +96,14 @@ def _attempt(trainer: Trainer, rows: list[int]) -> Failure | None:
         # touching every page takes time.
         size = trained * state_bytes(trainer.args.optim) + SPARE_BYTES
         kept = torch.empty(size, dtype=torch.uint8, device=model.device)
-        batch = trainer._prepare_inputs(
-            trainer.data_collator([training_row(trainer, index) for index in rows])
-        )
+        batch = collated(trainer, [with_used_columns(trainer, trainer.train_dataset[row]) for row in rows])
         model.train()
-        with trainer.compute_loss_context_manager(), _autocast(trainer):
+        with trainer.compute_loss_context_manager(), training_precision(trainer.args):
             loss = trainer.compute_loss(model, dict(batch))
         loss.backward()
         if trainer.eval_dataset is not None:
             model.eval()
-            with torch.no_grad(), _autocast(trainer):
+            with torch.no_grad(), training_precision(trainer.args):
                 trainer.compute_loss(model, dict(batch))
         del kept
         return None
@@ -117,41 +116,16 @@ def _attempt(trainer: Trainer, rows: list[int]) -> Failure | None:
         model.train()
 
 
-def _autocast(trainer: Trainer) -> AbstractContextManager[object]:
-    """The precision of training: outside of `train()` the library does not apply it."""
-    args = trainer.args
-    return autocast(args.device.type, "bfloat16" if args.bf16 else "float16" if args.fp16 else None)
-
-
-def training_row(trainer: Trainer, index: int) -> dict[str, object]:
-    """A training row with the columns that the collator accepts."""
-    row = trainer.train_dataset[index]
-    trainer._set_signature_columns_if_needed()
-    return {name: value for name, value in row.items() if name in trainer._signature_columns}
-
-
 def _clean_up(trainer: Trainer) -> None:
     """Clears gradients, counters and caches after the probe."""
     import torch
 
     trainer.model.zero_grad(set_to_none=True)
-    for counts in getattr(trainer, "_metrics", {}).values():
-        counts.clear()
-    if hasattr(trainer, "_total_train_tokens"):
-        trainer._total_train_tokens = 0
+    forget_figures(trainer)
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-
-
-def _divide_step(trainer: Trainer, size: int, accumulation: int) -> None:
-    """Sets the micro-batch and the accumulation steps."""
-    trainer.args.per_device_train_batch_size = size
-    trainer._train_batch_size = size
-    trainer.args.gradient_accumulation_steps = accumulation
-    trainer.args.per_device_eval_batch_size = min(trainer.args.per_device_eval_batch_size, size)
-    trainer.accelerator.gradient_accumulation_steps = accumulation
 
 
 def _advice(job: Job) -> str:

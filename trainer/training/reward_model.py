@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 from trainer.data import rows
 from trainer.kernels.install import install
+from trainer.libraries.datasets import fingerprint
 from trainer.model import load_report, view
 from trainer.model.tokenizer import load_with_class
 from trainer.padding_free.answers import make_rewards_padding_free, padded_rewards, rewards
 from trainer.padding_free.trial import without_adapter
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
-from trainer.training.trainers.weighted_accumulation import sequences, weighted_accumulation
+from trainer.training.parts.part import trainer_class
+from trainer.training.parts.per_item import PerItem, sequences, with_positions
+from trainer.training.parts.reward_loss import Collate, RewardLoss
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -105,7 +108,7 @@ def _train(
         }
 
     def pairs(dataset: Dataset) -> Dataset:
-        name = f"pairs-{dataset._fingerprint}"
+        name = f"pairs-{fingerprint(dataset)}"
         kept = dataset.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"])
         path = str(job.folder / "cache" / f"{name}.arrow")
         return kept.map(
@@ -131,12 +134,10 @@ def _train(
     pad = job.tokenizer.pad_token_id
     why = make_rewards_padding_free(model, _tried(training), pad, hardware)
     if job.tell_path(why, who="The reward model trains") is None:
-        from trainer.training.trainers.reward_trainer import Collate, reward_trainer, rows_in
-
-        library, collate = weighted_accumulation(reward_trainer(RewardTrainer), rows_in), Collate(pad)
+        parts, collate = [PerItem.of(count=with_positions), RewardLoss], Collate(pad)
     else:
-        library, collate = weighted_accumulation(RewardTrainer, sequences), None
-    trainer = library(
+        parts, collate = [PerItem.of(count=sequences)], None
+    trainer = trainer_class(RewardTrainer, *parts)(
         model=model,
         args=RewardConfig(**plain, max_length=None),
         data_collator=collate,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from accelerate.data_loader import BatchSamplerShard
 from torch import Tensor
 
+from trainer.libraries.accelerate import replace_sampler
+
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
@@ -49,10 +51,7 @@ Collate = Callable[[list[dict[str, Any]]], MutableMapping[str, Any]]
 
 def share_batches(loader: DataLoader[dict[str, Tensor]]) -> DataLoader[dict[str, Tensor]]:
     """`loader`, prepared by accelerate for several ranks, with SharedBatches."""
-    if type(loader.batch_sampler) is not BatchSamplerShard:
-        raise TypeError(f"accelerate shares batches with {type(loader.batch_sampler).__name__}")
-    loader.batch_sampler.__class__ = SharedBatches
-    return loader
+    return replace_sampler(loader, BatchSamplerShard, SharedBatches)
 
 
 def with_blanks(collate: Collate, row: Callable[[], dict[str, Any]]) -> Collate:

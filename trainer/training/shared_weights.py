@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from trainer.libraries.torch import keep_from_ddp
 from trainer.protocol.failures import Failure
 from trainer.protocol.rank import Rank
 
@@ -14,11 +15,9 @@ if TYPE_CHECKING:
 
 def ignore_frozen(model: PreTrainedModel) -> None:
     """Keeps DDP from sending frozen weights and buffers: every rank loads them from the same files."""
-    from torch.nn.parallel import DistributedDataParallel
-
     frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
     names = [*frozen, *(name for name, _ in model.named_buffers())]
-    DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, names)
+    keep_from_ddp(model, names)
 
 
 def checksum(model: PreTrainedModel) -> str:

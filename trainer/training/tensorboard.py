@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trainer.libraries.torch import add_summaries
+
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
@@ -38,8 +40,7 @@ class TensorBoardLog:
             values["validation_dataset"] = spec.validation.name
         for name, value in msgspec.structs.asdict(spec.settings).items():
             values[name] = value if isinstance(value, (bool, int, float, str)) else str(value)
-        for summary in hparams(values, {"train/loss": 0}):
-            self._writer._get_file_writer().add_summary(summary)
+        add_summaries(self._writer, hparams(values, {"train/loss": 0}))
 
     def add(self, group: str, values: Mapping[str, object], step: int) -> None:
         """Adds every finite number of `values`, as `group/name`."""

@@ -74,8 +74,10 @@ def look(address: str) -> list[Node]:
     except (OSError, ValueError) as error:
         raise unavailable(f"Nothing answers at {address}: {error}.") from error
     import grpc
-    from ray.core.generated import gcs_service_pb2 as messages
 
+    from trainer.libraries.ray import head_messages
+
+    messages = head_messages()
     with grpc.insecure_channel(address) as channel:
 
         def ask(method: str, reply: Any, authorized: bool = True) -> Any:

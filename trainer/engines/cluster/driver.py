@@ -298,8 +298,10 @@ class Run:
         return Failure(**{**fields, "message": message})
 
     def _lost(self, error: RayActorError) -> WorkerLost:
+        from trainer.libraries.ray import is_of
+
         for number, rank in enumerate(self.ranks):
-            if getattr(error, "actor_id", None) == rank._actor_id.hex():
+            if is_of(error, rank):
                 return WorkerLost(f"Worker {number} on {self.nodes[number]} was lost")
         return WorkerLost(f"A worker was lost ({str(error).splitlines()[0]})")
 

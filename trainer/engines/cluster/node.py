@@ -15,7 +15,7 @@ from trainer.engines.cluster.fork import hand_on
 from trainer.engines.cluster.outbox import Message, Outbox
 from trainer.engines.cluster.parcels import Store
 from trainer.engines.cluster.train_rank import failed, train_rank
-from trainer.model.versions import PACKAGES, versions
+from trainer.libraries.versions import PACKAGES, versions
 
 if TYPE_CHECKING:
     from trainer.engines.cluster.train_rank import Ended, RankTask

@@ -6,8 +6,10 @@ gguf-py packs every entry by itself, which takes a second for the tokens, types 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from trainer.libraries.gguf import replace_packing
 
 if TYPE_CHECKING:
     from gguf import GGUFValueType, GGUFWriter
@@ -15,19 +17,21 @@ if TYPE_CHECKING:
 
 def pack_arrays_at_once(writer: GGUFWriter) -> None:
     """Makes `writer`, a GGUFWriter, pack arrays of texts and of numbers at once. The bytes stay the same."""
-    one_by_one = writer._pack_val
 
-    def pack(
-        value: Any, kind: GGUFValueType, add_vtype: bool, sub_type: GGUFValueType | None = None
-    ) -> bytes:
-        entries = _entries(value) if kind.name == "ARRAY" and sub_type is None else None
-        if entries is None or writer.endianess.name != "LITTLE":
-            return one_by_one(value, kind, add_vtype, sub_type)
-        # The beginning of an array of one, and the number of entries instead of 1.
-        head = one_by_one(value[:1], kind, add_vtype)[: 8 if add_vtype else 4]
-        return head + struct.pack("<Q", len(value)) + entries
+    def packing(one_by_one: Callable[..., bytes]) -> Callable[..., bytes]:
+        def pack(
+            value: Any, kind: GGUFValueType, add_vtype: bool, sub_type: GGUFValueType | None = None
+        ) -> bytes:
+            entries = _entries(value) if kind.name == "ARRAY" and sub_type is None else None
+            if entries is None or writer.endianess.name != "LITTLE":
+                return one_by_one(value, kind, add_vtype, sub_type)
+            # The beginning of an array of one, and the number of entries instead of 1.
+            head = one_by_one(value[:1], kind, add_vtype)[: 8 if add_vtype else 4]
+            return head + struct.pack("<Q", len(value)) + entries
 
-    vars(writer)["_pack_val"] = pack
+        return pack
+
+    replace_packing(writer, packing)
 
 
 def _entries(value: object) -> bytes | None:

@@ -18,6 +18,7 @@ from trainer.export.merge.adapter import Adapter
 from trainer.export.merge.weights import StoredTensor
 from trainer.export.verification.independent import LowRank, ReadAgain, low_rank_updates
 from trainer.export.verification.tensor_check import difference
+from trainer.libraries.gguf import arguments_of, chunks_of, read_whole
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -156,22 +157,22 @@ def _rows(info: TensorInfo) -> Callable[[int, int], np.ndarray]:
 
     tensor: Any = info.tensor
     kind = info.dtype
-    if hasattr(tensor, "_chunks"):
-        pieces = iter(())
+    chunks = chunks_of(tensor)
+    if chunks is not None:
+        pieces: Iterator[Callable[[], np.ndarray]] = iter(())
         kept = np.empty((0, tensor.shape[-1]), np.float32)
 
         def chunked(start: int, end: int) -> np.ndarray:
             nonlocal kept, pieces
             if start == 0:
-                pieces, kept = iter(tensor._chunks), kept[:0]
+                pieces, kept = iter(chunks), kept[:0]
             while len(kept) < end - start:
                 kept = np.concatenate([kept, next(pieces)()])
             found, kept = kept[: end - start], kept[end - start :]
             return found
 
         return chunked
-    lazy: Any = type(tensor)
-    whole = lazy.to_eager(tensor) if hasattr(tensor, "_meta") else np.asarray(tensor)
+    whole = read_whole(tensor)
     if kind.name not in ("F32", "F16"):
         # Experts that the checkpoint has quantized are copied as they are.
         whole = dequantize(whole.view(np.uint8), kind)
@@ -192,8 +193,8 @@ def _sources(tensor: Any) -> Iterator[str]:
             yield node.name
         elif isinstance(node, (list, tuple)):
             waiting += node
-        elif hasattr(node, "_args"):
-            waiting.append(node._args)
+        elif (arguments := arguments_of(node)) is not None:
+            waiting.append(arguments)
 
 
 def _account(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kernels.attention import NAME
 from trainer.kernels.install import uninstalled
-from trainer.padding_free.padding_free import set_attention
+from trainer.libraries.transformers import attention_of, set_attention
 from trainer.padding_free.trial import without_adapter
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def in_float32(model: PreTrainedModel) -> Iterator[None]:
     import torch
 
     inner = without_adapter(model)
-    before = inner.config._attn_implementation
+    before = attention_of(inner)
     with ExitStack() as stack:
         stack.enter_context(uninstalled(inner))
         # Values that a model computes when it is made are rounded to its type, as Gemma's embedding scale is.
@@ -109,9 +109,9 @@ def _exact_buffers(inner: PreTrainedModel) -> dict[str, Tensor]:
 
 @contextmanager
 def _replaced(module: Module, name: str, value: Tensor) -> Iterator[None]:
-    before = module._buffers[name]
-    module._buffers[name] = value
+    before = getattr(module, name)
+    setattr(module, name, value)
     try:
         yield
     finally:
-        module._buffers[name] = before
+        setattr(module, name, before)

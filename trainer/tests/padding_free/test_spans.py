@@ -111,10 +111,10 @@ def test_a_model_that_computes_something_else_stays_as_it_is_and_says_why():
 
 
 def test_a_model_with_lora_gets_token_types():
-    from trainer.families.extractive import keep_token_types
+    from trainer.libraries.peft import pass_on_all_inputs
 
     model = some_encoder("bert")
-    keep_token_types(model)
+    pass_on_all_inputs(model)
     ids = torch.tensor([[9, 8, 7, 6]])
     plain, typed = (model(input_ids=ids, token_type_ids=types) for types in (ids * 0, (ids > 7).long()))
     assert float((plain.start_logits - typed.start_logits).abs().max()) > 1e-3

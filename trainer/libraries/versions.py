@@ -1,4 +1,4 @@
-"""Which packages a training depends on, and their installed versions."""
+"""Which packages a training depends on, and their installed and pinned versions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+from trainer.protocol.failures import Failure
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
 PACKAGES = (
@@ -37,10 +39,21 @@ def versions(names: tuple[str, ...]) -> dict[str, str | None]:
 @cache
 def unpinned(*names: str) -> str | None:
     """Says which of these packages have another version than requirements.txt pins, or None. What reaches
-    into a library (docs/releasing.md lists it) is known to be right for that version alone."""
-    pins = dict(re.findall(r"^([\w-]+)==([^\s;]+)(?= *$)", REQUIREMENTS.read_text("utf-8"), re.M))
+    into a library is known to be right for that version alone."""
+    pins: dict[str, list[str]] = {}
+    # Some have a pin for each Python or platform.
+    for name, version in re.findall(r"^([\w-]+)==([^\s;]+)", REQUIREMENTS.read_text("utf-8"), re.M):
+        pins.setdefault(name.replace("-", "_"), []).append(version)
     for name, found in versions(names).items():
         # A build for one device has a suffix, such as 2.14.1+cpu.
-        if found is not None and found.split("+")[0] != pins[name]:
-            return f"{name} {found} is installed, and Hone is made for {pins[name]}"
+        if found is not None and found.split("+")[0] not in pins[name]:
+            return f"{name} {found} is installed, and Hone is made for {' or '.join(pins[name])}"
     return None
+
+
+def require(*names: str) -> None:
+    """Failure `dependency_missing` when one of these packages has another version than the pinned one."""
+    other = unpinned(*names)
+    if other is not None:
+        advice = "Delete trainer/.venv and run `npm start` again, which installs the pinned versions."
+        raise Failure("dependency_missing", f"{other}.", advice)

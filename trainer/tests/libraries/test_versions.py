@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
 
 from trainer.kernels import allowed
-from trainer.model import versions
+from trainer.libraries import trl, versions
+from trainer.protocol.failures import Failure
 from trainer.tests import jobs
 
 
@@ -25,6 +27,22 @@ def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def raise_pin(path: Path, name: str) -> None:
     lines = path.read_text("utf-8").splitlines()
     path.write_text("\n".join(f"{name}==99.1" if line.startswith(f"{name}==") else line for line in lines))
+
+
+def test_every_file_about_a_library_names_one_that_is_pinned_and_installed(pins: Path) -> None:
+    files = {path.stem for path in Path(versions.__file__).parent.glob("*.py")} - {
+        "__init__",
+        "versions",
+        "gguf",
+    }
+    assert {"torch", "transformers", "trl", "peft", "accelerate", "datasets", "ray"} <= files
+    assert versions.unpinned(*sorted(files)) is None
+
+
+def test_a_file_about_a_library_cannot_be_imported_with_another_version(pins: Path) -> None:
+    raise_pin(pins, "trl")
+    with pytest.raises(Failure, match=r"^trl .* is installed, and Hone is made for 99\.1\.$"):
+        importlib.reload(trl)
 
 
 def test_the_installed_packages_are_those_that_are_pinned(pins: Path) -> None:

@@ -1,1 +1,0 @@
-"""The trainer classes, made of the libraries' ones."""
