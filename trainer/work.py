@@ -36,7 +36,7 @@ def train(job: Job) -> Trained:
         device = choose(job.settings, job.config).device
         _refuse_devices(job, device)
         job.rank.join(device)
-        step = job.rank.tell(job.resume.step if job.resume else None)
+        step = job.rank.broadcast(job.resume.step if job.resume else None)
         if step is not None and not job.rank.first:
             job.resume = checkpoints.complete(job.folder / "checkpoints", step)
     job.phase("load", None, "model")

@@ -43,20 +43,20 @@ def by_hone() -> list[str]:
         provider=SimpleNamespace(own_kernels=False),
         beat_or_stop=lambda: None,
     )
-    continue_prompts, likeliest = continuing.continue_prompts, continuing.likeliest
+    continue_prompts, greedy = continuing.continue_prompts, continuing.greedy
 
     def scripted(model: object, prompts: list[list[int]], **options: object) -> list[list[int]]:
         places = [0] * len(prompts)
 
-        def choose(logits: object, numbers: list[int]) -> object:
-            tokens = likeliest(logits, numbers)
+        def sample(logits: object, numbers: list[int]) -> object:
+            tokens = greedy(logits, numbers)
             for place, number in enumerate(numbers):
                 places[number] += 1
                 if places[number] == lengths[tuple(prompts[number])]:
                     tokens[place] = end
             return tokens
 
-        return continue_prompts(model, prompts, **{**options, "choose": choose})
+        return continue_prompts(model, prompts, **{**options, "sampler": sample})
 
     # The trial whether the model can be continued so has no script.
     assert continuing.why_not_continued(model, ids, "float32") is None

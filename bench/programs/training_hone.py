@@ -14,7 +14,7 @@ from operations import bytes_of_layers, operations_of
 from scripted_answers import Script, told_of_step
 from transformers import Trainer
 
-from trainer.padding_free.continuing import Draws
+from trainer.padding_free.continuing import RandomSampler
 from trainer.protocol.journal import Journal
 from trainer.run import run
 
@@ -22,7 +22,7 @@ steps = []
 operations = 0.0
 weights = 0
 write = Journal.write
-draw = Draws.__call__
+sample = RandomSampler.__call__
 
 
 def watched(self: Journal, type: str, **fields: object) -> None:
@@ -54,18 +54,18 @@ def script_answers(trainer: Trainer) -> bool:
             answers = trainer.script.answers(prompts)
             places = [-1] * len(prompts)
 
-            def write(draws: Draws, logits: object, rows: list[int]) -> object:
-                tokens = draw(draws, logits, rows)
+            def write(sampler: RandomSampler, logits: object, rows: list[int]) -> object:
+                tokens = sample(sampler, logits, rows)
                 for place, row in enumerate(rows):
                     places[row] += 1
                     tokens[place] = answers[row][places[row]]
                 return tokens
 
-            Draws.__call__ = write
+            RandomSampler.__call__ = write
             try:
                 return generate(prompts, *others)
             finally:
-                Draws.__call__ = draw
+                RandomSampler.__call__ = sample
 
         trainer._generate_single_turn = scripted
     return True

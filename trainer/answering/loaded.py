@@ -106,9 +106,9 @@ class Loaded:
             answer = self._find if self._job.family == "extractive" else self._write
             prompt_tokens, generated, reason, stop = answer(model, order, prompt, stopped, shown)
         ended = time.monotonic()
-        told: Stopped = {} if stop is None or stop not in order["stop"] else {"stoppedAt": stop}
+        stop_fields: Stopped = {} if stop is None or stop not in order["stop"] else {"stoppedAt": stop}
         return {
-            **told,
+            **stop_fields,
             "text": "".join(pieces),
             "promptTokens": prompt_tokens,
             "cachedTokens": 0,

@@ -53,7 +53,7 @@ def message_fault(value: object) -> str | None:
 
 
 def learned_turns(messages: list[Message]) -> list[int]:
-    """The places of the answers to learn: the assistant's messages without the weight 0."""
+    """The indices of the answers to learn: the assistant's messages without the weight 0."""
     return [
         at
         for at, message in enumerate(messages)

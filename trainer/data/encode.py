@@ -92,22 +92,22 @@ def _last_answers(
     ]
     apart = apart or not marks_beginnings(tokenizer)
     whole = [turn.prompt if apart else turn.whole for turn in last]
-    texts = _Beginnings(tokenizer, whole, with_places=not apart or any(inner))
+    texts = _Beginnings(tokenizer, whole, with_bounds=not apart or any(inner))
     for number, (turn, fitting) in enumerate(zip(last, inner, strict=True)):
         if not apart:
             texts.ask(number, len(turn.prompt))
         for earlier in fitting:
             texts.ask(number, len(earlier.prompt))
             texts.ask(number, len(earlier.whole))
-    places = iter(texts.answer())
+    bounds = iter(texts.answer())
     answers = _ids(tokenizer, [turn.completion for turn in last]) if apart else []
     made, left, joined = [], [], []
     for number, (index, every) in enumerate(conversations):
         ids, rest = texts.ids[number], []
-        start = len(ids) if apart else next(places)
+        start = len(ids) if apart else next(bounds)
         spans = []
         for turn in every[:-1]:
-            begin, end = (next(places), next(places)) if turn in inner[number] else (None, None)
+            begin, end = (next(bounds), next(bounds)) if turn in inner[number] else (None, None)
             if begin is None or end is None:
                 rest.append(turn)
             else:
@@ -140,10 +140,10 @@ def _ids(tokenizer: PreTrainedTokenizerBase, texts: list[str]) -> list[list[int]
 class _Beginnings:
     """Texts as token ids (`ids`), and how many of them the beginnings of a text have."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, texts: list[str], with_places: bool) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, texts: list[str], with_bounds: bool) -> None:
         self._tokenizer = tokenizer
         self._texts = texts
-        offsets = with_places and tokenizer.is_fast
+        offsets = with_bounds and tokenizer.is_fast
         encoded = tokenizer(texts, add_special_tokens=False, return_offsets_mapping=offsets)
         self.ids: list[list[int]] = encoded.input_ids
         self._starts = [[start for start, _ in row] for row in encoded.offset_mapping] if offsets else None

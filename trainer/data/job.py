@@ -150,7 +150,7 @@ class Job(JobContext):
         """The conversation of a row, the (last learned) answer last."""
         return conversations.to_last_answer(self.template, self.conversation(row))
 
-    def tell_path(
+    def report_path(
         self, padded: str | None, otherwise: str = "padded rows", who: str = "This run trains"
     ) -> str | None:
         """Reports whether padding is left out, or why it is computed: `padded`. `otherwise` says how rows are
@@ -158,7 +158,7 @@ class Job(JobContext):
 
         All ranks compute it where one of them must, as they exchange other things then; returns why.
         """
-        padded = next((why for why in self.rank.gather(padded) if why is not None), None)
+        padded = next((why for why in self.rank.all_gather(padded) if why is not None), None)
         said = "rows without padding" if padded is None else f"{otherwise}: {padded}"
         self.phase("load", None, said)
         print(f"{who} on {said}.", flush=True)

@@ -262,8 +262,8 @@ def random_split(dataset: Dataset, share: float, seed: int) -> tuple[Dataset, Da
 def _whole_groups(
     groups: NDArray[np.int64], sizes: NDArray[np.int64], order: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
-    """The places of up to `count` rows, drawn in `order`, in whole groups: `groups` has each row's group, and
-    `sizes` their numbers of rows. If no group is so small, those of the smallest."""
+    """The indices of up to `count` rows, taken in `order`, in whole groups: `groups` has each row's group,
+    and `sizes` their numbers of rows. If no group is so small, those of the smallest."""
     import numpy
 
     taken = numpy.zeros(len(sizes), dtype=bool)
@@ -287,17 +287,17 @@ def row_contents(dataset: Dataset) -> NDArray[np.uint64]:
     names = [name for name in dataset.column_names if name != "row"]
     for batch in dataset.with_format("arrow").iter(10_000):
         columns = [_contents(batch.column(name)) for name in names]
-        for place, number in enumerate(batch.column("row").to_pylist()):
+        for index, number in enumerate(batch.column("row").to_pylist()):
             digest = hashlib.blake2b(found.get(number, 0).to_bytes(8, "little"), digest_size=8)
             for column in columns:
-                content = column(place)
+                content = column(index)
                 digest.update(len(content).to_bytes(8, "little") + content)
             found[number] = int.from_bytes(digest.digest(), "little")
     return numpy.array([found[number] for number in sorted(found)], dtype=numpy.uint64)
 
 
 def _contents(column: ChunkedArray) -> Callable[[int], bytes]:
-    """What a column of a table has at a place, as bytes."""
+    """What a column of a table has at an index, as bytes."""
     import pyarrow
 
     array = column.combine_chunks()
@@ -305,9 +305,9 @@ def _contents(column: ChunkedArray) -> Callable[[int], bytes]:
         array = pyarrow.concat_arrays(array.chunks)
     if not pyarrow.types.is_list(array.type):
         values = array.to_pylist()
-        return lambda place: repr(values[place]).encode()
+        return lambda index: repr(values[index]).encode()
     ends, numbers = array.offsets.to_numpy(), array.values.to_numpy()
-    return lambda place: numbers[ends[place] : ends[place + 1]].tobytes()
+    return lambda index: numbers[ends[index] : ends[index + 1]].tobytes()
 
 
 def row_numbers(dataset: Dataset) -> NDArray[np.int64]:

@@ -72,8 +72,8 @@ def cut(config: ModelConfig, tensors: dict[str, StoredTensor]) -> Cut:
     total = next((count for count in counts if isinstance(count, int)), 0)
     stacks: dict[str, dict[int, dict[str, StoredTensor]]] = defaultdict(lambda: defaultdict(dict))
     for name, stored in tensors.items():
-        if place := _place(name):
-            prefix, number, rest = place
+        if located := _locate(name):
+            prefix, number, rest = located
             stacks[prefix][number][rest] = stored
     main = max(stacks, key=lambda prefix: sum(_bytes(layer) for layer in stacks[prefix].values()), default="")
     lists = [
@@ -95,9 +95,9 @@ def cut(config: ModelConfig, tensors: dict[str, StoredTensor]) -> Cut:
         return Cut(total, total, tensors)
     found = {}
     for name, stored in tensors.items():
-        place = _place(name)
-        if place and place[0] == main:
-            prefix, number, rest = place
+        located = _locate(name)
+        if located and located[0] == main:
+            prefix, number, rest = located
             if kept <= number < total:
                 continue
             number = number if number < kept else number - total + kept
@@ -106,7 +106,7 @@ def cut(config: ModelConfig, tensors: dict[str, StoredTensor]) -> Cut:
     return Cut(kept, total, found)
 
 
-def _place(name: str) -> tuple[str, int, str] | None:
+def _locate(name: str) -> tuple[str, int, str] | None:
     """The stack of layers, the number and the rest of the name of a tensor that lies in a layer."""
     found = re.match(r"(.*?)\.(\d+)\.(.+)", name)
     return (found[1], int(found[2]), found[3]) if found else None

@@ -41,9 +41,9 @@ def dry_run(job: Job) -> None:
         return
     key = _key(spec)
     cache = Path(spec.tools.bases) / f"{key}.dry-run.json" if spec.tools.bases else None
-    told = learned.read(job.folder / learned.NOTE)
-    known = told.get("key") == key
-    found = told if known else learned.read(cache) if cache else {}
+    noted = learned.read(job.folder / learned.NOTE)
+    known = noted.get("key") == key
+    found = noted if known else learned.read(cache) if cache else {}
     if not found:
         found = {"key": key, **_try(job)}
         if cache is not None and "learned" in found:

@@ -113,7 +113,7 @@ class Trial:
         self.adapter = adapters.load(self.scratch / "adapter", tensors, shared)
 
     def export(
-        self, config: ModelConfig, compared: bool, tell: Callable[[float, str], None]
+        self, config: ModelConfig, compared: bool, report: Callable[[float, str], None]
     ) -> dict[str, object]:
         """Converts the part with the configuration `config`, and unless it is not `compared` loads the file
         and compares its tokens and answers.
@@ -123,12 +123,12 @@ class Trial:
         """
         spec = self.spec
         assert spec.tools is not None
-        tell(0.5, "converting")
+        report(0.5, "converting")
         with _told("llama.cpp's converter cannot convert this model"):
-            path, found = self._convert(config, compared, tell)
+            path, found = self._convert(config, compared, report)
         if not compared:
             return found
-        tell(0.75, "loading")
+        report(0.75, "loading")
         asked = [
             {"tokens": tokens, "positions": [len(tokens) - 1], "ids": [scores["ids"]]}
             for tokens, scores in zip(self.sequences, self.reference, strict=True)
@@ -149,7 +149,7 @@ class Trial:
         return {**found, "difference": _difference(self.reference, answer["sequences"])}
 
     def _convert(
-        self, config: ModelConfig, compared: bool, tell: Callable[[float, str], None]
+        self, config: ModelConfig, compared: bool, report: Callable[[float, str], None]
     ) -> tuple[Path, dict[str, object]]:
         """The file, planned only unless it is `compared`, and what was found out for it."""
         spec = self.spec
@@ -184,7 +184,7 @@ class Trial:
             destination=path,
             quantization="F32",
             options=options,
-            on_progress=lambda share: tell(0.5 + 0.25 * share, "converting"),
+            on_progress=lambda share: report(0.5 + 0.25 * share, "converting"),
             plan_only=not compared,
             # It is read once, from memory.
             write=partial(write_file, synced=False),

@@ -39,7 +39,7 @@ SHARE_OF_FREE = 0.5
 # gemma2, gemma3, gemma3n, llama4), so that a cut that fails says nothing.
 BY_LAYERS = re.compile(r"(Cohere|DeepseekV[23]|Exaone4|Gemma[23]|Gemma3n|Llama4)For")
 
-Tell = Callable[[float, str], None]
+Report = Callable[[float, str], None]
 
 
 def main(spec_path: str) -> int:
@@ -67,7 +67,7 @@ def main(spec_path: str) -> int:
     return 0
 
 
-def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, object]:
+def walk(spec: Spec, scratch: Path, report: Report) -> dict[str, object]:
     """Converts, loads and asks a cut of the base of `spec`, with an adapter that changes next to nothing.
 
     Returns how many `layers` of all (`of`) there were, and what `Trial.export` found; its `difference` is
@@ -76,8 +76,8 @@ def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, object]:
 
     Raises Failure when the export cannot be made, or its file would not be the model.
     """
-    tell(0.0, "vocabulary")
-    whole = full_precision.directory(spec, lambda share: tell(0.0, f"full precision: {share:.0%}"))
+    report(0.0, "vocabulary")
+    whole = full_precision.directory(spec, lambda share: report(0.0, f"full precision: {share:.0%}"))
     base = make_view(whole, scratch / "model")
     own = json.loads((base / "config.json").read_text("utf-8"))
     _spare_imports(spec, own)
@@ -88,21 +88,21 @@ def walk(spec: Spec, scratch: Path, tell: Tell) -> dict[str, object]:
     texts, expected = sample_texts(spec, template, tokenizer)
     trial = Trial(spec, scratch, base, part, template, tokenizer, texts, expected)
     if not _fits(part, scratch):
-        return _export(trial, own, config, False, tell)
+        return _export(trial, own, config, False, report)
     assert spec.tools is not None
     # It loads llama.cpp meanwhile.
     with node_tools.Scorer(spec.tools.score) as trial.scorer:
-        return _export(trial, own, config, True, tell)
+        return _export(trial, own, config, True, report)
 
 
 def _export(
-    trial: Trial, own: ModelConfig, config: ModelConfig, compared: bool, tell: Tell
+    trial: Trial, own: ModelConfig, config: ModelConfig, compared: bool, report: Report
 ) -> dict[str, object]:
     """As `walk`. The file of the trial is loaded and asked if it is `compared`; `own` is the model's
     configuration as it is in its folder, `config` the same with its defaults."""
     part = trial.part
     if compared:
-        tell(0.2, f"{part.layers} of {part.of} layers in transformers")
+        report(0.2, f"{part.layers} of {part.of} layers in transformers")
         try:
             trial.ask_transformers(own)
         except Failure:
@@ -118,7 +118,7 @@ def _export(
     # Some converters take a default, which the model's own file lacks, for a statement.
     for own_config, given in ((False, config), (True, own)):
         try:
-            found = trial.export(part.config(given), compared, tell)
+            found = trial.export(part.config(given), compared, report)
             return {**sizes, **found, "own_config": own_config}
         except OSError:
             raise
@@ -126,7 +126,7 @@ def _export(
             traceback.print_exc()
             first = first or error
     if part.layers < part.of and BY_LAYERS.match((own.get("architectures") or [""])[0]):
-        return {**sizes, **trial.export(part.config(config), False, tell), "own_config": False}
+        return {**sizes, **trial.export(part.config(config), False, report), "own_config": False}
     assert first is not None
     raise first
 

@@ -70,8 +70,8 @@ def likelihoods(
         mask = _padded([[1] * len(row) for row, _ in chosen], 0, device)
         with torch.inference_mode():
             rows, losses = _losses(model, ids, mask, labels, writes)
-        for place, index in enumerate(batch):
-            own = losses[rows == place]
+        for row, index in enumerate(batch):
+            own = losses[rows == row]
             found[index] = Likelihood(float(own.sum()), len(own))
         done += len(batch)
         progress(done / len(sequences))

@@ -182,14 +182,14 @@ def _progress(begin: float, end: float) -> Callable[[float], None]:
     """Prints how much is done of all, at most once for each percent, while a part goes from 0 to 1."""
     printed = -1.0
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         nonlocal printed
         done = round(begin + (end - begin) * share, 2)
         if done > printed:
             printed = done
             print(json.dumps({"progress": done}), flush=True)
 
-    return tell
+    return report
 
 
 def _adapter_bytes(checkpoint: Path) -> float:

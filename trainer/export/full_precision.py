@@ -103,7 +103,7 @@ def dequantize(folder: Path, report: Callable[[float], None] = lambda share: Non
     advice = f"(old models and checkpoints, the hub cache){way_out}"
     refuse_beyond_free(folder, {"base model in full precision": size}, spare, advice)
     stored = {key: file for file in opened for key in file.keys()}  # noqa: SIM118
-    done, places = 0, {}
+    done, weight_map = 0, {}
 
     def read(key: str) -> tuple[str, Tensor] | None:
         nonlocal done
@@ -113,9 +113,9 @@ def dequantize(folder: Path, report: Callable[[float], None] = lambda share: Non
 
     for name, file in zip(names, opened, strict=True):
         (folder / name).unlink()
-        places.update(dict.fromkeys(_write(folder / name, list(file.keys()), read), name))
+        weight_map.update(dict.fromkeys(_write(folder / name, list(file.keys()), read), name))
     if (folder / view.INDEX).exists():
-        (folder / view.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": places}), "utf-8")
+        (folder / view.INDEX).write_text(json.dumps({"metadata": {}, "weight_map": weight_map}), "utf-8")
     (folder / "config.json").write_text(json.dumps(quantized.without_quantization(config)), "utf-8")
 
 

@@ -147,7 +147,7 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
 
 
 def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[str, Path]:
-    """Writes a file of each type; `made` is told of those that fail."""
+    """Writes a file of each type; `made` records those that fail."""
     job = model.job
     files: dict[str, Path] = {}
 
@@ -191,7 +191,7 @@ def _intermediate(model: Model, files: dict[str, Path]) -> Path:
 def _verify_files(
     model: Model, files: dict[str, Path], made: Outcome, step: int | None
 ) -> dict[str, Figures]:
-    """Verifies the files; `made` is told what became of each. Returns the figures of those that are right.
+    """Verifies the files; `made` records what became of each. Returns the figures of those that are right.
 
     At `step`, if given, the first of them answers the prompts of the training: the playground has it.
     """
@@ -256,8 +256,8 @@ def _known(
     """What the training kept; of one that an earlier release trained, what can still be found out."""
     found = kept.read(job.artifacts)
     if found is None:
-        told: Summary = trained or {}
-        found = kept.gather(job.spec, told.get("config"), told.get("golden", []), template, tokenizer)
+        known: Summary = trained or {}
+        found = kept.gather(job.spec, known.get("config"), known.get("golden", []), template, tokenizer)
     if found.config is None:
         found = Kept(complete_config(base), found.golden, found.texts, found.tokens)
     return found

@@ -32,8 +32,8 @@ class Outcome:
         if not failed:
             return {**_fields("done"), "files": self._files()}
         name, failure = failed[0]
-        # One reason for all files is told once.
-        same = len({told.message for _, told in failed}) == 1 and len(failed) == len(self.failures)
+        # One reason for all files is given once.
+        same = len({failure.message for _, failure in failed}) == 1 and len(failed) == len(self.failures)
         reason = failure.message if same else f"{name}: {failure.message}"
         return {**_fields("failed", failure, reason), "files": self._files()}
 

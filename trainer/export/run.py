@@ -15,7 +15,7 @@ def run_export(job: JobContext) -> None:
     """Makes every GGUF that `spec.export` names from the job folder's `trained.json` and `artifacts/`, and
     ends the journal with `done`.
 
-    Whatever fails is told in its `export`. No file appears under `artifacts/` before it is complete and
+    Whatever fails is reported in its `export`. No file appears under `artifacts/` before it is complete and
     verified. A stop leaves the folder as it was; the next run starts over.
     """
     trained = json.loads((job.folder / "trained.json").read_text("utf-8"))

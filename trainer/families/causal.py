@@ -47,7 +47,7 @@ def train(job: Job) -> Trained:
     if not own_kernels:
         install(model, hardware.device)
         why = make_padding_free(model, training, hardware)
-    padding_free = job.tell_path(why) is None
+    padding_free = job.report_path(why) is None
     parts: list[type] = []
     if padding_free:
         parts = [BalancedSteps, LabelledLoss.of(loss=padding_free_loss)]
@@ -107,7 +107,7 @@ def examples(dataset: Dataset) -> list[tuple[list[int], list[int]]]:
 def _can_be_packed(job: Job, model: PreTrainedModel, training: Dataset, hardware: Hardware) -> bool:
     """Whether `model` keeps packed rows apart; says why not."""
     why = why_not_packed(model, training, hardware)
-    why = next((each for each in job.rank.gather(why) if each is not None), None)
+    why = next((each for each in job.rank.all_gather(why) if each is not None), None)
     if why is not None:
         job.warn("rows_not_packed", f"The rows are not packed: {why}. Every row is trained on by itself.")
     return why is None
@@ -117,7 +117,7 @@ def _computes_learned_tokens(job: Job, model: PreTrainedModel, training: Dataset
     """Whether the logits of learned tokens alone are computed of padded rows: if the loss of `model` stays
     the same. Otherwise the model has the library's layers again."""
     why = why_not_labelled(model, training, hardware)
-    why = next((each for each in job.rank.gather(why) if each is not None), None)
+    why = next((each for each in job.rank.all_gather(why) if each is not None), None)
     if why is not None:
         uninstall(model)
         print(f"The loss is the library's: {why}.", flush=True)

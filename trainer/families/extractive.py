@@ -11,7 +11,7 @@ from trainer.data.lengths import choose_length
 from trainer.kernels.install import install_linear
 from trainer.libraries.peft import pass_on_all_inputs
 from trainer.model.hardware import choose
-from trainer.padding_free.length_groups import told
+from trainer.padding_free.length_groups import describe_layout
 from trainer.padding_free.spans import Collate, first_position, make_spans_padding_free, span_loss
 from trainer.protocol.failures import Failure
 from trainer.training import probe
@@ -67,7 +67,7 @@ def train(job: Job) -> Trained:
         columns.append("token_type_ids")
     why = make_spans_padding_free(model, training.select_columns(columns), hardware)
     collate: Callable[[list[dict[str, Any]]], dict[str, Tensor]]
-    if job.tell_path(why, told(hardware.device)) is None:
+    if job.report_path(why, describe_layout(hardware.device)) is None:
         collate = Collate(first_position(model.get_base_model()))
         parts = [PerItem.of(count=with_lengths), FlatLoss.of(loss=span_loss)]
     else:
@@ -189,9 +189,9 @@ def _window(job: Job, row: Row, length: int, typed: bool) -> dict[str, object] |
     end = start + len(row["answer"])
     encoded = windows(job.tokenizer, row["question"], row["context"], length)
     for index, ids in enumerate(encoded["input_ids"]):
-        places = _places(encoded, index)
-        first = next((at for at, (low, high) in places.items() if low <= start < high), None)
-        last = next((at for at, (low, high) in places.items() if low < end <= high), None)
+        offsets = _offsets(encoded, index)
+        first = next((at for at, (low, high) in offsets.items() if low <= start < high), None)
+        last = next((at for at, (low, high) in offsets.items() if low < end <= high), None)
         if first is not None and last is not None:
             made = {
                 "input_ids": ids,
@@ -203,7 +203,7 @@ def _window(job: Job, row: Row, length: int, typed: bool) -> dict[str, object] |
     return None
 
 
-def _places(encoded: BatchEncoding, index: int) -> dict[int, tuple[int, int]]:
+def _offsets(encoded: BatchEncoding, index: int) -> dict[int, tuple[int, int]]:
     """For the tokens of the context in a window: where they lie in it."""
     return {
         at: tuple(offset)
@@ -246,12 +246,12 @@ def best_span(
         with torch.inference_mode():
             output = inner(**inputs)
         starts, ends = output.start_logits[0].tolist(), output.end_logits[0].tolist()
-        places = _places(encoded, index)
-        for first in places:
+        offsets = _offsets(encoded, index)
+        for first in offsets:
             for last in range(first, min(first + longest, len(ids))):
-                if last in places and starts[first] + ends[last] > best:
+                if last in offsets and starts[first] + ends[last] > best:
                     best = starts[first] + ends[last]
-                    found = Span(context[places[first][0] : places[last][1]], last - first + 1)
+                    found = Span(context[offsets[first][0] : offsets[last][1]], last - first + 1)
         if not keep_on():
             break
     return found

@@ -9,7 +9,7 @@ from trainer.data.lengths import choose_length, limit_words
 from trainer.kernels.install import install_linear
 from trainer.model.hardware import choose
 from trainer.padding_free.flat_seq2seq import collate, flat_loss, make_seq2seq_padding_free
-from trainer.padding_free.length_groups import told
+from trainer.padding_free.length_groups import describe_layout
 from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
@@ -47,8 +47,9 @@ def train(job: Job) -> Trained:
     model = job.provider.adapt(job, model, "SEQ_2_SEQ_LM")
     install_linear(model, hardware.device)
     columns = ["input_ids", "labels"]
-    why = job.tell_path(
-        make_seq2seq_padding_free(model, training.select_columns(columns), hardware), told(hardware.device)
+    why = job.report_path(
+        make_seq2seq_padding_free(model, training.select_columns(columns), hardware),
+        describe_layout(hardware.device),
     )
     own_loss = FlatLoss.of(loss=flat_loss) if why is None else ByLength.of(count=labelled)
     trainer = job_trainer(job, Seq2SeqTrainer, PerItem.of(count=labelled), own_loss)(

@@ -48,13 +48,13 @@ def named(
     process: Callable[[np.ndarray], np.ndarray] | None,
 ) -> Made:
     """The tensor `target` of `source`, which `process` rearranges, if it is not None."""
-    place = header.tensors[source]
+    entry = header.tensors[source]
 
     def parts() -> Iterator[np.ndarray]:
-        if process is None and len(place.shape) == len(shape) > 1:
-            rows = max(1, CHUNK * place.shape[0] // max(1, _count(place.shape)))
-            for start in range(0, place.shape[0], rows):
-                yield read_tensor(header, source, range(start, min(start + rows, place.shape[0])))
+        if process is None and len(entry.shape) == len(shape) > 1:
+            rows = max(1, CHUNK * entry.shape[0] // max(1, _count(entry.shape)))
+            for start in range(0, entry.shape[0], rows):
+                yield read_tensor(header, source, range(start, min(start + rows, entry.shape[0])))
             return
         weights = read_tensor(header, source)
         weights = weights if process is None else process(weights)
@@ -69,7 +69,7 @@ def of_experts(header: Header, shapes: dict[str, tuple[int, ...]]) -> dict[str, 
     """The tensors of experts as they are published, by their names; empty where the model has none, and where
     theirs have names of their own. `shapes` are those of the model's parameters."""
     found: dict[str, Made] = {}
-    for source, place in header.tensors.items():
+    for source, entry in header.tensors.items():
         match = EXPERTS.fullmatch(source)
         if match is None:
             continue
@@ -81,7 +81,7 @@ def of_experts(header: Header, shapes: dict[str, tuple[int, ...]]) -> dict[str, 
         if header.architecture in EACH_EXPERT and what == "weight":
             name = EACH_EXPERT[header.architecture]
             model = f"model.layers.{layer}.mlp.experts.{'down_proj' if part == 'down' else 'gate_up_proj'}"
-            for expert in range(place.shape[0]):
+            for expert in range(entry.shape[0]):
                 target = name.format(layer=layer, expert=expert, part=part)
                 found[target] = Made(
                     _expert_shape(shapes.get(model, ()), part),

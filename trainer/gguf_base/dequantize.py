@@ -21,29 +21,29 @@ def read_tensor(header: Header, name: str, rows: range | None = None) -> np.ndar
     import numpy as np
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
 
-    place = header.tensors[name]
+    entry = header.tensors[name]
     try:
-        kind = GGMLQuantizationType(place.type)
+        kind = GGMLQuantizationType(entry.type)
         block, size = GGML_QUANT_SIZES[kind]
     except (ValueError, KeyError) as error:
-        raise _refusal(name, str(place.type)) from error
-    row_bytes = place.shape[-1] // block * size
-    count = math.prod(place.shape[:-1])
+        raise _refusal(name, str(entry.type)) from error
+    row_bytes = entry.shape[-1] // block * size
+    count = math.prod(entry.shape[:-1])
     start = 0
-    shape = place.shape
+    shape = entry.shape
     if rows is not None:
-        per_row = count // place.shape[0]
+        per_row = count // entry.shape[0]
         start, count = rows.start * per_row, len(rows) * per_row
-        shape = (len(rows), *place.shape[1:])
+        shape = (len(rows), *entry.shape[1:])
     try:
-        with open(place.path, "rb") as file:
-            file.seek(place.offset + start * row_bytes)
+        with open(entry.path, "rb") as file:
+            file.seek(entry.offset + start * row_bytes)
             data = np.fromfile(file, dtype=np.uint8, count=count * row_bytes)
         if data.size != count * row_bytes:
             raise ValueError("the file ends too early")
     except (OSError, ValueError) as error:
         raise Failure(
-            "bad_model", f"{place.path.name} ends inside {name}.", "Download it again.", str(error)
+            "bad_model", f"{entry.path.name} ends inside {name}.", "Download it again.", str(error)
         ) from error
     try:
         return _as_stored(data, kind).reshape(shape)

@@ -63,10 +63,10 @@ def _layers(header: Header) -> set[str]:
     """The numbers of the last layer, and of the first of those with the same tensors of the same sizes."""
     count = header.parameter("block_count", 1)
     kinds: dict[str, list[tuple[str, tuple[int, ...]]]] = {str(number): [] for number in range(count)}
-    for name, place in header.tensors.items():
+    for name, entry in header.tensors.items():
         if name.startswith("blk."):
             _, number, rest = name.split(".", 2)
-            kinds.setdefault(number, []).append((rest, place.shape))
+            kinds.setdefault(number, []).append((rest, entry.shape))
     first: dict[tuple[tuple[str, tuple[int, ...]], ...], str] = {}
     for number, kind in kinds.items():
         first.setdefault(tuple(sorted(kind)), number)
@@ -125,12 +125,12 @@ def _tensors(header: Header, again: Header) -> list[str]:
     import numpy as np
 
     found = []
-    for name, place in again.tensors.items():
+    for name, entry in again.tensors.items():
         wanted = header.tensors.get(name)
         if wanted is None:
             found.append(f"it has no {name}")
-        elif math.prod(place.shape) != math.prod(wanted.shape):
-            found.append(f"{name} has the shape {list(wanted.shape)}, and would have {list(place.shape)}")
+        elif math.prod(entry.shape) != math.prod(wanted.shape):
+            found.append(f"{name} has the shape {list(wanted.shape)}, and would have {list(entry.shape)}")
         elif not np.allclose(
             read_tensor(again, name).ravel(), read_tensor(header, name).ravel(), rtol=RELATIVE, atol=ABSOLUTE
         ):

@@ -206,15 +206,15 @@ def _bpe(tokens: list[str]) -> dict[str, object]:
 
 def _merges(tokens: list[str], types: list[int], scores: list[float]) -> list[list[str]]:
     """Every way to make a piece of two others, the best piece first, as SentencePiece merges by score."""
-    index = {token: place for place, token in enumerate(tokens) if types[place] in (NORMAL, USER_DEFINED)}
+    index = {token: number for number, token in enumerate(tokens) if types[number] in (NORMAL, USER_DEFINED)}
     found = []
-    for token, place in index.items():
-        if types[place] != NORMAL or len(token) < 2:
+    for token, number in index.items():
+        if types[number] != NORMAL or len(token) < 2:
             continue
         for cut in range(1, len(token)):
             left, right = index.get(token[:cut]), index.get(token[cut:])
             if left is not None and right is not None:
-                found.append((-scores[place], place, left, right))
+                found.append((-scores[number], number, left, right))
     found.sort()
     return [[tokens[left], tokens[right]] for _, _, left, right in found]
 

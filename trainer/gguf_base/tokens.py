@@ -69,7 +69,7 @@ def _difference(
     text: str, tokenizer: PreTrainedTokenizerBase, found: list[int], wanted: list[int]
 ) -> Failure:
     same = next(
-        (place for place, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]),
+        (index for index, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]),
         min(len(found), len(wanted)),
     )
     start = max(0, same - 2)

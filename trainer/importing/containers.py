@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
     def numbered(self, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """The rows one by one, with their lines."""
-        return ((first + place * self.distance, row) for place, row in enumerate(self.rows))
+        return ((first + index * self.distance, row) for index, row in enumerate(self.rows))
 
     def has_any(self, columns: Sequence[str]) -> bool:
         """Whether a row has one of these columns."""
@@ -130,12 +130,12 @@ def _json_array(source: Source) -> Parts:
                 except RecursionError:
                     raise Fault(f"Line {line}: nested too deeply; remove the nested fields.", line) from None
                 except ValueError as error:
-                    place = getattr(error, "pos", at)
+                    position = getattr(error, "pos", at)
                     said = getattr(error, "msg", "a number is too long")
                     # An element cut by the window's end fails there, or at the start of its last string.
-                    is_open = place > len(text) - 16 or said.startswith("Unterminated string")
+                    is_open = position > len(text) - 16 or said.startswith("Unterminated string")
                     if window.ended or not is_open:
-                        line += text.count("\n", at, place)
+                        line += text.count("\n", at, position)
                         why = cut_short if is_open else f"invalid JSON ({said}). Correct it."
                         raise Fault(f"Line {line}: {why}", line) from None
                 if len(text) - at > MAXIMUM_ROW_BYTES:
@@ -159,9 +159,9 @@ def _json_array(source: Source) -> Parts:
 
 
 def _alike(window: JsonWindow) -> Parts:
-    """The objects behind the one that ends at the window's place, as long as they begin as the next one does
-    and take as many lines. They are decoded many at a time, which is three times as fast; the place is then
-    behind the last of them."""
+    """The objects behind the one that ends at the window's position, as long as they begin as the next one
+    does and take as many lines. They are decoded many at a time, which is three times as fast; the position
+    is then behind the last of them."""
     decode = msgspec.json.Decoder(list[dict[str, Any]]).decode
     following = NEXT_OBJECT.match(window.text, window.at)
     while following is not None and not window.is_uneven:
@@ -218,7 +218,7 @@ def _fast_csv(source: Source) -> Iterator[Table]:
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=source.delimiter, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={f"f{place}": string() for place in range(len(names))}
+            column_types={f"f{index}": string() for index in range(len(names))}
         ),
     )
     skip = 1
@@ -262,7 +262,7 @@ def csv_header(source: Source) -> list[str]:
         except csv.Error as error:
             raise _bad_csv(1, error) from None
     # The first column of a table that pandas saved has no name.
-    names = [value.strip() or f"column {place}" for place, value in enumerate(values, 1)]
+    names = [value.strip() or f"column {index}" for index, value in enumerate(values, 1)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise Fault(f'Line 1: two columns are named "{twice[:100]}". Rename one.', 1, twice[:100])

@@ -47,15 +47,15 @@ def messages_of(value: object, column: str, learned: bool = True) -> list[Messag
             ) from None
     if not isinstance(value, list) or not value:
         raise BadRow(f'column "{column}" must hold a list of messages', column)
-    messages = [_message(turn, place, column) for place, turn in enumerate(value, 1)]
+    messages = [_message(turn, number, column) for number, turn in enumerate(value, 1)]
     if learned and not any(turn["role"] == "assistant" and turn.get("weight", 1) for turn in messages):
         raise BadRow(f'column "{column}" has no assistant message to learn from', column)
     return messages
 
 
-def _message(turn: object, place: int, column: str) -> Message:
+def _message(turn: object, number: int, column: str) -> Message:
     def bad(what: str) -> BadRow:
-        return BadRow(f"message {place} {what}", column)
+        return BadRow(f"message {number} {what}", column)
 
     if not isinstance(turn, dict):
         raise bad("must be an object with role and content")

@@ -30,11 +30,11 @@ from trainer.importing.values import columns_of, value_at
 # Rows that are looked at to find their shape and columns, and those that are shown.
 HEAD_ROWS = 20
 SAMPLES = 3
-# Problems that are told one by one; of more, only their number.
+# Problems that are reported one by one; of more, only their number.
 TOLD_PROBLEMS = 100
 # Containers whose rows are numbered; those of the others have lines.
 TABLES = ("parquet", "arrow")
-# Reasons that are counted, and those that are told.
+# Reasons that are counted, and those that are reported.
 MAXIMUM_COSTS, TOLD_COSTS = 1000, 10
 # Before an import starts, its rows are converted until about so many bytes of them were.
 COUNTED_BYTES = 2**23
@@ -68,7 +68,7 @@ class _Import:
         # How many rows do not fit, by column and reason.
         self.costs: Counter[tuple[str | None, str]] = Counter()
 
-    def tell(self, event: str, **fields: object) -> None:
+    def report(self, event: str, **fields: object) -> None:
         # As ASCII: newer releases of Node divide lines at U+2028 as well.
         sys.stderr.buffer.write(json.dumps({"event": event, **fields}).encode() + b"\n")
         sys.stderr.buffer.flush()
@@ -93,7 +93,9 @@ class _Import:
             self._print_rows(source, conversion, read_bytes)
             read_bytes += source.size
         self._progress(read_bytes)
-        self.tell("end", rows=self.rows, skipped=self.skipped, problems=self.problems, left_out=self._costs())
+        self.report(
+            "end", rows=self.rows, skipped=self.skipped, problems=self.problems, left_out=self._costs()
+        )
 
     def _label_names(self) -> bool:
         return (self.request.mapping or {}).get("labels") != "numbers"
@@ -117,7 +119,7 @@ class _Import:
             rows, share = source.total_rows, None
         # The other files are taken to be like the first.
         is_exact = share is None and fault is None and len(self.request.paths) == 1
-        self.tell(
+        self.report(
             "count",
             rows=round(rows * self.total_bytes / source.size),
             is_exact=is_exact,
@@ -152,7 +154,7 @@ class _Import:
         if conversion is None and (proposed := propose(columns, rows)) is not None:
             mapping, is_guess = proposed
             conversion = conversion_of(mapping, columns, rows[0])
-        self.tell(
+        self.report(
             "proposal",
             container=source.container,
             compression=source.compression,
@@ -243,7 +245,7 @@ class _Import:
         if len(self.costs) < MAXIMUM_COSTS or (column, message) in self.costs:
             self.costs[column, message] += 1
         if self.problems <= TOLD_PROBLEMS and self.request.run:
-            self.tell("problem", line=number, column=column, message=self._place(source, number, message))
+            self.report("problem", line=number, column=column, message=self._place(source, number, message))
 
     def _place(self, source: Source, number: int, message: str) -> str:
         among = f" of {source.path.name}" if len(self.request.paths) > 1 else ""
@@ -251,7 +253,7 @@ class _Import:
 
     def _progress(self, done_bytes: int) -> None:
         self.told_at = time.monotonic()
-        self.tell("progress", done_bytes=done_bytes, rows=self.rows, skipped=self.skipped)
+        self.report("progress", done_bytes=done_bytes, rows=self.rows, skipped=self.skipped)
 
 
 def _lines(part: Table | Batch, conversion: Conversion) -> tuple[bytes, int] | None:
@@ -312,13 +314,13 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def main() -> int:
-    """Runs one import. @returns the exit status: 0 wherever `end`, `failed` or a proposal was told."""
+    """Runs one import. @returns the exit status: 0 wherever `end`, `failed` or a proposal was reported."""
     sys.meta_path.insert(0, _WithoutPandas())
     work = _Import(msgspec.json.decode(sys.stdin.buffer.read(), type=Request))
     try:
         work.run()
     except Fault as fault:
-        work.tell("failed", line=fault.line, column=fault.column, message=fault.message)
+        work.report("failed", line=fault.line, column=fault.column, message=fault.message)
     except BrokenPipeError:
         return 1
     return 0

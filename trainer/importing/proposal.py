@@ -76,7 +76,7 @@ CODE = re.compile(r"(?=\S*\d)[\w#./:-]+")
 NUMBER = re.compile(r"[-+]?[\d.,]+([eE][-+]?\d+)?%?")
 
 # A name that tells a field counts more than all that values tell.
-TOLD, HINTED = 10.0, 3.0
+NAMED, HINTED = 10.0, 3.0
 # A column of prose has this many words; more make it no likelier.
 PROSE_WORDS, MANY_WORDS = 4, 20
 
@@ -127,9 +127,9 @@ def _found(columns: Sequence[str], rows: Sequence[Row], facts: Sequence[_Facts])
         return Proposed(usual, is_guess=False)
     pairs = [
         (
-            asked.asks + answer.answers + (asked.place < answer.place),
-            -asked.place,
-            -answer.place,
+            asked.asks + answer.answers + (asked.index < answer.index),
+            -asked.index,
+            -answer.index,
             asked,
             answer,
         )
@@ -139,7 +139,7 @@ def _found(columns: Sequence[str], rows: Sequence[Row], facts: Sequence[_Facts])
     ]
     if pairs:
         *_, asked, answer = max(pairs, key=lambda pair: pair[:3])
-        named = asked.name_asks >= TOLD and answer.name_answers >= TOLD
+        named = asked.name_asks >= NAMED and answer.name_answers >= NAMED
         found = {"input": asked.name, "output": answer.name}
         return Proposed({"target": "input-output", "columns": found}, is_guess=not named)
     texts = [one.name for one in facts if one.can_be_input and one.words >= PROSE_WORDS]
@@ -175,7 +175,7 @@ class _Facts:
     """What a column's name and its first values tell."""
 
     name: str
-    place: int
+    index: int
     # How much the name is one of an input, and of an output.
     name_asks: float
     name_answers: float
@@ -202,15 +202,15 @@ class _Facts:
 def _facts(name: str, rows: Sequence[Row]) -> _Facts:
     values = [value_at(row, name) for row in rows]
     texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    told = _words(name)
-    asks, answers = (_hint(told, sure, weak) for sure, weak in ((ASKING, ASKERS), (ANSWERING, ANSWERERS)))
-    if asks == answers == TOLD:
+    known = _words(name)
+    asks, answers = (_hint(known, sure, weak) for sure, weak in ((ASKING, ASKERS), (ANSWERING, ANSWERERS)))
+    if asks == answers == NAMED:
         # The last word says what it is: "question category", "ticket answer".
         last = [word for word in _ordered_words(name) if word in ASKING | ANSWERING][-1]
-        asks, answers = (TOLD, 0.0) if last in ASKING else (0.0, TOLD)
+        asks, answers = (NAMED, 0.0) if last in ASKING else (0.0, NAMED)
     is_text = len(texts) * 2 >= len(rows) > 0
     # Dates, links, numbers and codes are not learned unless a name asks for them.
-    is_other = (told & OTHERS and max(asks, answers) < TOLD) or any(
+    is_other = (known & OTHERS and max(asks, answers) < NAMED) or any(
         all(pattern.fullmatch(text) for text in texts) for pattern in (DATE, LINK, NUMBER, CODE)
     )
     distinct = len(set(texts))
@@ -225,25 +225,25 @@ def _facts(name: str, rows: Sequence[Row]) -> _Facts:
         sum(text.endswith(("?", "\uff1f", "\u061f")) for text in texts) / max(1, len(texts)),
         1 < distinct <= len(texts) / 2,
         len(texts) > 0,
-        is_text and not is_other and (varies or asks == TOLD),
-        (answers == TOLD and (is_text or numbers * 2 >= len(rows))) or (is_text and not is_other and varies),
+        is_text and not is_other and (varies or asks == NAMED),
+        (answers == NAMED and (is_text or numbers * 2 >= len(rows))) or (is_text and not is_other and varies),
     )
 
 
 def _place(name: str, rows: Sequence[Row]) -> int:
     names = list(dict.fromkeys(key for row in rows for key in row))
-    return next((place for place, key in enumerate(names) if name == key or name.startswith(f"{key}.")), 0)
+    return next((index for index, key in enumerate(names) if name == key or name.startswith(f"{key}.")), 0)
 
 
-def _hint(told: frozenset[str], sure: frozenset[str], weak: frozenset[str]) -> float:
-    return TOLD if told & sure else HINTED if told & weak else 0.0
+def _hint(words: frozenset[str], sure: frozenset[str], weak: frozenset[str]) -> float:
+    return NAMED if words & sure else HINTED if words & weak else 0.0
 
 
 def _ordered_words(name: str) -> list[str]:
     """The words of a name, up to one such as "to" if something stands before it."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     words = re.findall(r"[^\W\d_]+", apart.lower())
-    link = next((place for place, word in enumerate(words) if place > 0 and word in LINKS), len(words))
+    link = next((index for index, word in enumerate(words) if index > 0 and word in LINKS), len(words))
     return words[:link]
 
 

@@ -101,7 +101,7 @@ class Source:
     def __init__(self, path: Path, limit: int):
         self.path, self.limit = path, limit
         self.size = path.stat().st_size
-        # How much of the rows was read, where the place in the file does not tell.
+        # How much of the rows was read, where the position in the file does not tell.
         self.fraction: float | None = None
         raw = self.open()
         self.compression = "gzip" if raw.is_gzip else None
@@ -173,9 +173,9 @@ class Source:
                 )
                 row = json.loads(line)
             except ValueError as error:
-                place = getattr(error, "pos", 0)
+                position = getattr(error, "pos", 0)
                 # An object that goes on in the next line fails at the end of the first.
-                if place < len(line.rstrip()) or len(line) == MAXIMUM_ROW_BYTES:
+                if position < len(line.rstrip()) or len(line) == MAXIMUM_ROW_BYTES:
                     return False
                 if _is_row(
                     next((line for line in iter(lambda: file.readline(2**20), "") if line.strip()), "")

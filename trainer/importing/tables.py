@@ -91,7 +91,7 @@ def _parquet(source: Source, path: Path, wanted: list[str] | None) -> Iterator[p
         metadata = file.metadata
         source.total_rows, source.labels = metadata.num_rows, _labels(file.schema_arrow)
         names = _names(file.schema_arrow, wanted)
-        total = sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
+        total = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
         rows = max(1, min(BATCH_ROWS, BATCH_BYTES * metadata.num_rows // max(1, total)))
         yield from file.iter_batches(batch_size=rows, columns=names, use_threads=False)
 
@@ -107,8 +107,8 @@ def _arrow(source: Source, path: Path, wanted: list[str] | None) -> Iterator[pa.
         reader = ipc.open_file(mapped) if is_file else ipc.open_stream(mapped)
         source.labels = _labels(reader.schema)
         names = _names(reader.schema, wanted)
-        places = range(reader.num_record_batches) if is_file else None
-        for batch in reader if places is None else map(reader.get_batch, places):
+        indices = range(reader.num_record_batches) if is_file else None
+        for batch in reader if indices is None else map(reader.get_batch, indices):
             size = max(1, batch.nbytes)
             rows = max(1, min(BATCH_ROWS, BATCH_BYTES * batch.num_rows // size))
             for start in range(0, batch.num_rows, rows):

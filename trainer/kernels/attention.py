@@ -158,13 +158,13 @@ def _by_kernel(
 
     answers = []
     for row in rows:
-        k, v = (torch.cat([part[:, :, place] for place in row.keys], 2) for part in (key, value))
+        k, v = (torch.cat([part[:, :, positions] for positions in row.keys], 2) for part in (key, value))
         count, length = row.queries.stop - row.queries.start, k.shape[2]
         q = query[:, :, row.queries]
         seen = None
         if kind.causal and (bias is not None or count < length or (kind.window or length) < length):
-            place = torch.arange(length, device=query.device)
-            distance = place[length - count :, None] - place[None, :]
+            positions = torch.arange(length, device=query.device)
+            distance = positions[length - count :, None] - positions[None, :]
             seen = (distance >= 0) & (distance < (kind.window or length))
         if bias is not None:
             added = bias[None, :, length - count : length, :length]

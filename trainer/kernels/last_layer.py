@@ -28,7 +28,7 @@ class Used:
 
 
 def narrow_last_layer(model: PreTrainedModel) -> None:
-    """Lets the last layer of `model` compute only what is used of it where `attend` is told what that is.
+    """Lets the last layer of `model` compute only what is used of it where `attend` is given what that is.
 
     Only layers with fused parts that end with a feed-forward layer, each token for itself, are changed. What
     they give for other tokens is of no use.

@@ -110,18 +110,18 @@ def _watch(inner: PreTrainedModel) -> Logits | None:
     inner.eval()
     try:
         with torch.no_grad(), replaced_forward(body, states), replaced_forward(head, values):
-            told = inner(input_ids=token, use_cache=False, **others).logits[0, -1].float()
+            logits = inner(input_ids=token, use_cache=False, **others).logits[0, -1].float()
     finally:
         inner.train(training)
-    if len(ratios) != 1 or told.shape != raw.shape:
+    if len(ratios) != 1 or logits.shape != raw.shape:
         return None
-    before, after, largest = ratios[0], float(told[0] / raw[0]), float(told[-1].abs())
+    before, after, largest = ratios[0], float(logits[0] / raw[0]), float(logits[-1].abs())
     # The least value of a softcap is rounded.
     after = 1.0 if abs(after - 1.0) < ROUNDING else after
     capped = largest < 0.5 * abs(after * float(raw[-1]))
     found = Logits(float(before[0]), after, largest if capped else None)
     alike = torch.allclose(before, before[:1], rtol=ROUNDING, atol=0.0)
-    return found if alike and torch.allclose(found.of(raw), told, rtol=ROUNDING, atol=0.0) else None
+    return found if alike and torch.allclose(found.of(raw), logits, rtol=ROUNDING, atol=0.0) else None
 
 
 def _known(size: int, like: Tensor) -> Tensor:

@@ -41,7 +41,7 @@ class _Operands(Structure):
 
     _fields_ = [
         *fields(c_void_p, "logits", "labels"),
-        *fields(c_void_p, "chosen", "sum", "mean", "expected", "likeliest"),
+        *fields(c_void_p, "chosen", "sum", "mean", "expected", "correct"),
         *fields(c_int64, "rows", "vocab_size"),
         *fields(c_float, "sign"),
         *fields(c_int32, "type", "threads"),
@@ -51,22 +51,22 @@ class _Operands(Structure):
 SOFTMAX = native.Kernel("softmax", _Operands)
 
 
-class _Told(NamedTuple):
-    """What the logits `softcap(scale * (hidden @ weight.T + bias))` of the rows at `place` say of their
+class _RowStatistics(NamedTuple):
+    """What the logits `softcap(scale * (hidden @ weight.T + bias))` of the rows at `rows` say of their
     labels, each (rows) in float32: the label's logit `chosen`, and what rounding has `lost` of it (None where
     it took nothing or that is not known); the logarithm of the `sum` of exponentials; the `mean` of the
     logits, and that `expected` by the softmax (both None unless asked for); and whether the label is the
-    `likeliest`, of equal ones the first, 1 or 0."""
+    `correct`, of equal ones the first, 1 or 0."""
 
-    place: slice
+    rows: slice
     chosen: Tensor
     lost: Tensor | None
     sum: Tensor
     mean: Tensor | None
     expected: Tensor | None
-    likeliest: Tensor
+    correct: Tensor
 
-    def log_share(self) -> Tensor:
+    def log_probability(self) -> Tensor:
         """The log-probabilities, with what rounding has lost of the label's logit put back into both that and
         the sum: of all logits, its error alone is not averaged."""
         found = self.chosen - self.sum
@@ -77,10 +77,10 @@ class _Told(NamedTuple):
 
 class _Rows:
     """The rows of `hidden` with their `labels`, multiplied chunk by chunk in memory that the next one uses
-    again. Iterating gives what is told of a chunk or a part of it.
+    again. Iterating gives the statistics of a chunk or a part of it.
 
     With `gradient`, like `hidden`, that of the hidden states is written to it, where that of the logits is
-    `sign` times the softmax less 1 at the label. With `every` means are told.
+    `sign` times the softmax less 1 at the label. With `every` they include means.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class _Rows:
         self.scale, self.softcap, self.labels = scale, softcap, labels
         self.gradient, self.sign, self.every = gradient, sign if gradient is not None else 0.0, every
 
-    def __iter__(self) -> Iterator[_Told]:
+    def __iter__(self) -> Iterator[_RowStatistics]:
         import torch
 
         hidden, weight, bias = self.given
@@ -107,25 +107,25 @@ class _Rows:
         most = ROWS if weight.device.type == "cpu" else LOGITS
         size = max(1, min(LOGITS // vocab_size, most, len(labels)))
         memory = torch.empty((size, vocab_size), dtype=weight.dtype, device=weight.device)
-        told = self._by_kernel if self._has_kernel(memory) else self._by_torch
+        compute = self._by_kernel if self._has_kernel(memory) else self._by_torch
         for start in range(0, len(labels), size):
             rows = slice(start, min(start + size, len(labels)))
             product = memory[: rows.stop - start]
             torch.mm(hidden[rows].to(weight.dtype), weight.t(), out=product)
             if bias is not None:
                 product += bias
-            yield from told(product, rows)
+            yield from compute(product, rows)
             if self.gradient is not None:
                 self.gradient[rows] = product @ weight
 
     def _has_kernel(self, product: Tensor) -> bool:
         return self.scale == 1.0 and self.softcap is None and SOFTMAX.computes(product)
 
-    def _by_kernel(self, product: Tensor, rows: slice) -> Iterator[_Told]:
+    def _by_kernel(self, product: Tensor, rows: slice) -> Iterator[_RowStatistics]:
         chosen, *others = softmax_by_kernel(product, self.labels[rows], self.sign)
-        yield _Told(rows, chosen, self._lost(rows, chosen), *others)
+        yield _RowStatistics(rows, chosen, self._lost(rows, chosen), *others)
 
-    def _by_torch(self, product: Tensor, rows: slice) -> Iterator[_Told]:
+    def _by_torch(self, product: Tensor, rows: slice) -> Iterator[_RowStatistics]:
         """A few rows at a time on a CPU."""
         on_cpu, vocab_size = product.device.type == "cpu", product.shape[1]
         size = max(1, min(BLOCK // vocab_size, len(product))) if on_cpu else len(product)
@@ -133,10 +133,10 @@ class _Rows:
             part = product[first : first + size]
             yield self._of_block(part, slice(rows.start + first, rows.start + first + len(part)))
 
-    def _of_block(self, product: Tensor, place: slice) -> _Told:
+    def _of_block(self, product: Tensor, rows: slice) -> _RowStatistics:
         import torch
 
-        labels, scale, softcap = self.labels[place, None], self.scale, self.softcap
+        labels, scale, softcap = self.labels[rows, None], self.scale, self.softcap
         logits, slope = product.float(), None
         if scale != 1.0:
             logits *= scale
@@ -145,10 +145,10 @@ class _Rows:
             slope = 1 - logits * logits
             logits *= softcap
         largest, chosen = logits.amax(-1, keepdim=True), logits.gather(1, labels)
-        likeliest = largest == chosen
-        # The place of the largest takes much longer to find than its value.
-        (some,) = likeliest[:, 0].nonzero(as_tuple=True)
-        likeliest[some] = logits[some].argmax(-1, keepdim=True) == labels[some]
+        correct = largest == chosen
+        # The rows of the largest takes much longer to find than its value.
+        (some,) = correct[:, 0].nonzero(as_tuple=True)
+        correct[some] = logits[some].argmax(-1, keepdim=True) == labels[some]
         mean = logits.mean(-1) if self.every else None
         kept = logits.clone() if self.every else None
         probabilities = torch.softmax(logits, -1, out=logits)
@@ -164,18 +164,18 @@ class _Rows:
             if of_logits.data_ptr() != product.data_ptr():
                 product.copy_(of_logits)
         chosen = chosen[:, 0]
-        lost = self._lost(place, chosen)
-        return _Told(place, chosen, lost, total, mean, expected, likeliest[:, 0].float())
+        lost = self._lost(rows, chosen)
+        return _RowStatistics(rows, chosen, lost, total, mean, expected, correct[:, 0].float())
 
-    def _lost(self, place: slice, chosen: Tensor) -> Tensor | None:
+    def _lost(self, rows: slice, chosen: Tensor) -> Tensor | None:
         """What rounding took from the labels' logits."""
         import torch
 
         hidden, weight, bias = self.given
         if weight.dtype == torch.float32 or self.scale != 1.0 or self.softcap is not None:
             return None
-        labels = self.labels[place]
-        exact = torch.einsum("th,th->t", hidden[place].float(), weight[labels].float())
+        labels = self.labels[rows]
+        exact = torch.einsum("th,th->t", hidden[rows].float(), weight[labels].float())
         if bias is not None:
             exact += bias[labels]
         return exact - chosen
@@ -205,9 +205,9 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
             gradient = torch.empty_like(hidden)
             total = torch.zeros((), dtype=torch.float32, device=hidden.device)
             correct = torch.zeros((), dtype=torch.float32, device=hidden.device)
-            for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, 1.0):
-                total -= rows.log_share().sum()
-                correct += rows.likeliest.sum()
+            for part in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, 1.0):
+                total -= part.log_probability().sum()
+                correct += part.correct.sum()
             context.save_for_backward(gradient)
             context.count = count
             correct = correct.long()
@@ -230,7 +230,7 @@ def log_probability_class() -> type[torch.autograd.Function]:
     class LogProbability(torch.autograd.Function):
         """`apply(hidden, weight, bias, scale, softcap, labels)`: the log-probability of each label by the
         logits `softcap(scale * (hidden @ weight.T + bias))`, float32 (tokens); and figures without a
-        gradient (3, tokens): the entropies, the means of the logits, and whether each label is the likeliest.
+        gradient (3, tokens): the entropies, the means of the logits, and whether each label is the correct.
         hidden (tokens, size), weight (vocabulary, size)."""
 
         @staticmethod
@@ -247,11 +247,11 @@ def log_probability_class() -> type[torch.autograd.Function]:
             gradient = torch.empty_like(hidden) if wanted else None
             found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
             figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
-            for rows in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, -1.0, every=True):
-                found[rows.place] = rows.log_share()
-                assert rows.expected is not None and rows.mean is not None
-                entropy = rows.sum - rows.expected
-                figures[:, rows.place] = torch.stack([entropy, rows.mean, rows.likeliest])
+            for part in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, -1.0, every=True):
+                found[part.rows] = part.log_probability()
+                assert part.expected is not None and part.mean is not None
+                entropy = part.sum - part.expected
+                figures[:, part.rows] = torch.stack([entropy, part.mean, part.correct])
             context.save_for_backward(gradient)
             context.mark_non_differentiable(figures)
             return found, figures
@@ -268,7 +268,7 @@ def labelled_loss(
     inner: PreTrainedModel, hidden: Tensor, labels: Tensor, count: Tensor | int
 ) -> tuple[Tensor, Tensor]:
     """The loss of `labels` after `hidden` (tokens, size) by the output layer of the model `inner`, summed and
-    divided by `count`, and how many of them are the likeliest tokens."""
+    divided by `count`, and how many of them are the correct tokens."""
     import torch
 
     if has_frozen_head(inner):
@@ -294,8 +294,8 @@ def log_probabilities(
         if figures or hidden.requires_grad:
             return log_probability_class().apply(hidden, *given)
         found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
-        for rows in _Rows(hidden, *given):
-            found[rows.place] = rows.log_share()
+        for part in _Rows(hidden, *given):
+            found[part.rows] = part.log_probability()
         return found, None
     logits = all_logits(inner, hidden)
     every = logits.log_softmax(-1)
@@ -304,8 +304,8 @@ def log_probabilities(
         return found, None
     with torch.no_grad():
         entropy = -(every.exp() * every).sum(-1)
-        told = torch.stack([entropy, logits.mean(-1), (logits.argmax(-1) == labels).float()])
-    return found, told
+        statistics = torch.stack([entropy, logits.mean(-1), (logits.argmax(-1) == labels).float()])
+    return found, statistics
 
 
 def all_logits(inner: PreTrainedModel, hidden: Tensor) -> Tensor:

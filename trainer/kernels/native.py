@@ -133,7 +133,7 @@ def using(instructions: str) -> Iterator[None]:
         _chosen = None
 
 
-def told() -> str:
+def describe() -> str:
     """Whether there are kernels, in words."""
     if is_plain():
         return f"without Hone's kernels, as {PLAIN} is set"

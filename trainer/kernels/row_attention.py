@@ -151,7 +151,7 @@ def _gathered(tensor: Tensor, row: Row) -> Tensor:
     """The keys or values (groups, tokens, size) of a row."""
     import torch
 
-    parts = [tensor[0, :, place] for place in row.keys]
+    parts = [tensor[0, :, positions] for positions in row.keys]
     return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
 
 
@@ -166,10 +166,10 @@ def _seen(length: int, row: Row, start: int, kind: Kind) -> slice:
     if not kind.causal:
         return slice(0, length)
     # The queries are the last tokens of the row.
-    place = length - (row.queries.stop - row.queries.start) + start
+    offset = length - (row.queries.stop - row.queries.start) + start
     queries = _queries(row, start)
-    first = 0 if kind.window is None else max(0, place - kind.window + 1)
-    return slice(first, place + queries.stop - queries.start)
+    first = 0 if kind.window is None else max(0, offset - kind.window + 1)
+    return slice(first, offset + queries.stop - queries.start)
 
 
 def _probabilities(
@@ -186,8 +186,8 @@ def _probabilities(
     scores = torch.bmm(asked, part)
     if bias is not None:
         # Where the first of these queries stands among the keys.
-        place = keys.shape[1] - (row.queries.stop - row.queries.start) + start if kind.causal else start
-        scores += bias[:, place : place + count, seen].reshape(groups, -1, part.shape[2])
+        offset = keys.shape[1] - (row.queries.stop - row.queries.start) + start if kind.causal else start
+        scores += bias[:, offset : offset + count, seen].reshape(groups, -1, part.shape[2])
     if kind.causal:
         every = scores.view(groups, -1, count, part.shape[2])
         every[..., part.shape[2] - count :] += _later(count, scores.dtype)
@@ -232,6 +232,6 @@ def _earlier(count: int, length: int, window: int, dtype: torch.dtype) -> Tensor
     """Minus infinity for each of `length` keys before the window of one of the last `count` tokens."""
     import torch
 
-    place = torch.arange(length)
-    before = place[length - count :, None] - place[None, :] >= window
+    positions = torch.arange(length)
+    before = positions[length - count :, None] - positions[None, :] >= window
     return torch.zeros(count, length, dtype=dtype).masked_fill_(before, float("-inf"))

@@ -127,9 +127,9 @@ def _predicts_further(name: str, config: ModelConfig) -> bool:
     layers = text.get("num_hidden_layers")
     if not isinstance(further, int) or not further or not isinstance(layers, int):
         return False
-    place = LAYER.search(name)
+    layer = LAYER.search(name)
     return bool(MULTI_TOKEN.search(name)) or (
-        place is not None and layers <= int(place[1]) < layers + further
+        layer is not None and layers <= int(layer[1]) < layers + further
     )
 
 

@@ -45,11 +45,11 @@ def token_log_probabilities(
 
 def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Tensor]:
     """`rows` for `rewards_of`: one concatenated sequence (1, tokens) of `parts` (rows, 2), each of so many
-    tokens of its own that continue so many of another's; and of each row the place that judges it."""
+    tokens of its own that continue so many of another's; and of each row the position that judges it."""
     import torch
 
     laid, at = grouped(rows)
-    positions = [laid.place(number, _judged(row, pad)) for row, number in zip(rows, at, strict=True)]
+    positions = [laid.position(number, _judged(row, pad)) for row, number in zip(rows, at, strict=True)]
     parts = list(zip(laid.row_lengths, laid.shared, strict=True))
     # First: the library counts the rows of the first tensor.
     return {"positions": torch.tensor(positions), "parts": torch.tensor(parts), **laid.tensors()}

@@ -61,8 +61,8 @@ def balanced(step: list[list[int]], rows: Rows) -> list[list[int]]:
         # These have no more: a batch that gets one row too many was the shortest, another has a row too few,
         # and with that row it would have as many tokens.
         made = evened(indices, len(step), rows.lengths)
-    place = {row: number for number, row in enumerate(indices)}
-    return [sorted(batch, key=place.__getitem__) for batch in made]
+    order = {row: number for number, row in enumerate(indices)}
+    return [sorted(batch, key=order.__getitem__) for batch in made]
 
 
 def evened(rows: list[int], count: int, work: Sequence[float]) -> list[list[int]]:

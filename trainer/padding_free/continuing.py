@@ -57,16 +57,16 @@ MOST_ROWS = 64
 KEPT_BYTES = 512 << 20
 
 # Chooses a token for each of some rows, from their logits (rows, vocabulary), float32, and their numbers.
-Choose = Callable[[torch.Tensor, list[int]], torch.Tensor]
+Sampler = Callable[[torch.Tensor, list[int]], torch.Tensor]
 
 
-def likeliest(logits: Tensor, rows: list[int]) -> Tensor:
-    """The likeliest token of each row."""
+def greedy(logits: Tensor, rows: list[int]) -> Tensor:
+    """The most likely token of each row."""
     return logits.argmax(-1)
 
 
-class Draws:
-    """Draws the tokens of `count` rows by their probabilities.
+class RandomSampler:
+    """Samples the tokens of `count` rows by their probabilities.
 
     Every row has its own random number in every step, so that nothing depends on when others end.
     """
@@ -77,10 +77,10 @@ class Draws:
     def __call__(self, logits: Tensor, rows: list[int]) -> Tensor:
         """A token for each of `rows`."""
         numbers = torch.rand(self.count, dtype=torch.float64)[rows, None].to(logits.device)
-        return drawn(logits.softmax(-1), numbers)
+        return sampled(logits.softmax(-1), numbers)
 
 
-def drawn(probabilities: Tensor, numbers: Tensor) -> Tensor:
+def sampled(probabilities: Tensor, numbers: Tensor) -> Tensor:
     """The token of each row of `probabilities` (rows, vocabulary) at which their sum reaches `numbers`
     (rows, 1), which are at least 0 and less than 1."""
     sums = probabilities.double().cumsum(-1)
@@ -96,7 +96,7 @@ def continue_prompts(
     copies: list[int] | None = None,
     most: list[int],
     ends: list[int],
-    choose: Choose,
+    sampler: Sampler,
     step: Callable[[], None] = lambda: None,
 ) -> list[list[int]]:
     """The tokens with which `model` continues each of `prompts`, as often as `copies` says, in their order.
@@ -109,7 +109,7 @@ def continue_prompts(
     model.eval()
     try:
         with torch.no_grad(), few_rows(model):
-            return _continue(inner, prompts, copies or [1] * len(prompts), most, ends, choose, step)
+            return _continue(inner, prompts, copies or [1] * len(prompts), most, ends, sampler, step)
     finally:
         model.train(training)
 
@@ -120,12 +120,12 @@ def _continue(
     copies: list[int],
     most: list[int],
     ends: list[int],
-    choose: Choose,
+    sampler: Sampler,
     step: Callable[[], None],
 ) -> list[list[int]]:
     owners = [at for at, number in enumerate(copies) for _ in range(number)]
     answers: list[list[int]] = [[] for _ in owners]
-    # The number of the row in each place.
+    # The row at each index of a batch.
     rows = sorted(range(len(answers)), key=lambda row: len(prompts[owners[row]]))
     sources = [owners[row] for row in rows]
     kept = KeptRows([len(prompt) for prompt in prompts], sources, inner.device.type)
@@ -133,15 +133,15 @@ def _continue(
     _kept_of_token[inner] = sum(kept.sizes.values())
     stops = set(ends)
     while True:
-        tokens = choose(all_logits(inner, states), rows).tolist()
+        tokens = sampler(all_logits(inner, states), rows).tolist()
         ended = set()
-        for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
+        for index, (row, token) in enumerate(zip(rows, tokens, strict=True)):
             answers[row].append(token)
             if token in stops or len(answers[row]) >= most[owners[row]]:
-                ended.add(place)
+                ended.add(index)
         if ended:
             left = kept.leave(ended)
-            rows, tokens = [rows[place] for place in left], [tokens[place] for place in left]
+            rows, tokens = [rows[index] for index in left], [tokens[index] for index in left]
         if not rows:
             return answers
         step()
@@ -179,7 +179,9 @@ def _begin(
         states = row_states(
             inner, laid.tensors(inner.device), past_key_values=kept, row_lengths=laid.row_lengths
         )
-        found.append(states[[laid.place(row, len(prompts[start + row]) - 1) for row in range(end - start)]])
+        found.append(
+            states[[laid.position(row, len(prompts[start + row]) - 1) for row in range(end - start)]]
+        )
         start = end
     return torch.cat(found)
 
@@ -244,17 +246,17 @@ def _continued(model: PreTrainedModel, prompts: list[list[int]]) -> Tensor:
     forced = _forced(prompts)
     # Rows leave one after the other.
     most = [TRIED_STEPS - at % 2 for at in range(len(prompts))]
-    told: list[list[Tensor]] = [[] for _ in prompts]
+    forced_values: list[list[Tensor]] = [[] for _ in prompts]
 
-    def choose(logits: Tensor, rows: list[int]) -> Tensor:
-        tokens = [forced[row][len(told[row])] for row in rows]
+    def sampler(logits: Tensor, rows: list[int]) -> Tensor:
+        tokens = [forced[row][len(forced_values[row])] for row in rows]
         every = logits.log_softmax(-1)
-        for place, (row, token) in enumerate(zip(rows, tokens, strict=True)):
-            told[row].append(every[place, token])
+        for index, (row, token) in enumerate(zip(rows, tokens, strict=True)):
+            forced_values[row].append(every[index, token])
         return torch.tensor(tokens)
 
-    continue_prompts(model, prompts, most=most, ends=[], choose=choose)
-    return torch.cat([torch.stack(each) for each in told])
+    continue_prompts(model, prompts, most=most, ends=[], sampler=sampler)
+    return torch.cat([torch.stack(each) for each in forced_values])
 
 
 def _in_batch(inner: PreTrainedModel, prompts: list[list[int]]) -> Tensor:

@@ -22,7 +22,7 @@ MISSED = 8
 
 
 class KeptRows(Cache):
-    """Rows that begin with the beginnings of these `lengths`: the row in each place with that of `owners`, in
+    """Rows that begin with the beginnings of these `lengths`: the row at each index with that of `owners`, in
     which the shorter ones come first.
 
     First the model takes the beginnings, laid end to end, some at a time: `take` says which; then `write`
@@ -50,13 +50,13 @@ class KeptRows(Cache):
         for group in self._groups:
             group.write(begun)
 
-    def leave(self, places: set[int]) -> list[int]:
-        """Forgets the rows in these places; returns for each place where its row was before."""
+    def leave(self, indices: set[int]) -> list[int]:
+        """Forgets the rows at these indices; returns for each index where its row was before."""
         order: list[int] = []
         start = 0
         for group in self._groups:
             count = len(group.lengths)
-            order += [start + row for row in group.leave({place - start for place in places})]
+            order += [start + row for row in group.leave({index - start for index in indices})]
             start += count
         self._groups = [group for group in self._groups if group.lengths]
         return order
@@ -130,16 +130,16 @@ class _Group:
         self._look()
 
     def leave(self, rows: set[int]) -> list[int]:
-        """Forgets these of the rows; returns which row is in each place now: the last ones have taken the
-        places of those that left."""
+        """Forgets these of the rows; returns which row is at each index now: the last ones have moved to
+        the indices of those that left."""
         left = [row for row in range(len(self.lengths)) if row not in rows]
         moved = [row for row in left if row >= len(left)]
         order = [moved.pop() if row in rows else row for row in range(len(left))]
-        for place, row in enumerate(order):
-            if place != row:
+        for index, row in enumerate(order):
+            if index != row:
                 for parts in self._parts.values():
                     for part in parts:
-                        part[place, :, : self.column + 1] = part[row, :, : self.column + 1]
+                        part[index, :, : self.column + 1] = part[row, :, : self.column + 1]
         self.lengths = [self.lengths[row] for row in order]
         return order
 

@@ -131,7 +131,7 @@ def concatenated(rows: list[list[int]]) -> dict[str, Tensor]:
     import torch
 
     ids = torch.tensor([[token for row in rows for token in row]])
-    positions = torch.tensor([[place for row in rows for place in range(len(row))]])
+    positions = torch.tensor([[position for row in rows for position in range(len(row))]])
     labels = torch.tensor([[label for row in rows for label in second_half(row)]])
     return {"input_ids": ids, "position_ids": positions, "labels": labels}
 

@@ -21,7 +21,7 @@ SOURCE = ("input_ids", "attention_mask", "token_type_ids")
 TARGET = ("labels", "decoder_input_ids", "decoder_attention_mask")
 
 
-def told(device: str) -> str:
+def describe_layout(device: str) -> str:
     """How a run on `device` says how its rows are computed."""
     return "padded rows" if why_not("parts of a batch", device) else "rows in parts of similar length"
 

@@ -85,15 +85,15 @@ def answer_log_probabilities(
         for prompt, *answers in inputs["lengths"].tolist()
         for length in answers
     ]
-    found, told = _label_log_probabilities(inner, inputs, figures)
+    found, statistics = _label_log_probabilities(inner, inputs, figures)
     sums = torch.stack([part.sum() for part in found.split(counts)])
-    return sums.view(-1, 2), told, counts
+    return sums.view(-1, 2), statistics, counts
 
 
 def _label_log_probabilities(
     inner: PreTrainedModel, inputs: dict[str, Tensor], figures: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """The log-probability of each label of a batch of `collate`, and what is told of it with `figures`."""
+    """The log-probability of each label of a batch of `collate`, and its statistics with `figures`."""
     row_lengths, shared = [], []
     for prompt, chosen, rejected in inputs["lengths"].tolist():
         row_lengths += [prompt + chosen, rejected]

@@ -66,8 +66,8 @@ def sum_of_parts(
         if loss.requires_grad:
             found = torch.autograd.grad(loss, trained, allow_unused=True)
             gradients = [_added(*pair) for pair in zip(gradients, found, strict=True)]
-        told = [loss.detach(), *others]
-        totals = [total + more for total, more in zip(totals, told, strict=True)] if totals else told
+        results = [loss.detach(), *others]
+        totals = [total + more for total, more in zip(totals, results, strict=True)] if totals else results
     return _with_gradients().apply(totals[0], gradients, *trained), *totals[1:]
 
 

@@ -40,14 +40,14 @@ class SharedRows:
         self.starts.append(start)
         self.bases.append(self.bases[-1] if shared else start)
 
-    def place(self, row: int, token: int) -> int:
+    def position(self, row: int, token: int) -> int:
         """Where in the sequence the token number `token` of a row is."""
         shared = self.shared[row]
         return self.bases[row] + token if token < shared else self.starts[row] + token - shared
 
     def predictions(self, row: int, learned: range) -> list[int]:
         """Where the tokens `learned` of a row are predicted: by those before them."""
-        return [self.place(row, token - 1) for token in learned]
+        return [self.position(row, token - 1) for token in learned]
 
     def tensors(self, device: torch.device | None = None) -> dict[str, Tensor]:
         """`input_ids` and `position_ids`, each (1, tokens)."""
@@ -79,7 +79,7 @@ def grouped(rows: list[list[int]]) -> tuple[SharedRows, list[int]]:
 def _common(one: list[int], other: list[int]) -> int:
     """How many tokens two rows begin with alike, without the last of either."""
     most = max(0, min(len(one), len(other)) - 1)
-    return next((place for place in range(most) if one[place] != other[place]), most)
+    return next((position for position in range(most) if one[position] != other[position]), most)
 
 
 def _gained(row: list[int], common: int, following: Iterable[list[int]]) -> int:

@@ -36,7 +36,7 @@ class Collate:
         import torch
 
         lengths = [len(row["input_ids"]) for row in rows]
-        positions = [self.first + place for length in lengths for place in range(length)]
+        positions = [self.first + offset for length in lengths for offset in range(length)]
         batch = {
             # First: the library counts the rows of the first tensor.
             "lengths": torch.tensor(lengths),

@@ -109,9 +109,9 @@ def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> d
                 "role": message["role"],
                 "content": given["content"][:SHOWN_CHARACTERS],
                 "reasoning": given.get("reasoning_content", "")[:SHOWN_CHARACTERS] or None,
-                "learned": place in learned,
+                "learned": index in learned,
             }
-            for place, message in enumerate(conversation[:SHOWN_MESSAGES])
+            for index, message in enumerate(conversation[:SHOWN_MESSAGES])
             for given in [plain(job.template.thinking, message)]
         ]
     return {
@@ -122,9 +122,9 @@ def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> d
                 "id": token,
                 "text": job.tokenizer.decode([token]),
                 "labelled": label != IGNORED,
-                "truncated": cut and place >= length,
+                "truncated": cut and index >= length,
             }
-            for place, (token, label) in enumerate(shown)
+            for index, (token, label) in enumerate(shown)
         ],
         "total_tokens": len(sequence.input_ids),
         "labelled_tokens": sequence.learned_tokens(length if cut else len(sequence.input_ids)),

@@ -107,7 +107,7 @@ class Rank:
         # It is a number only where a process is outside of the group.
         self._group = distributed.new_group(backend="gloo", timeout=PATIENCE)  # type: ignore[assignment]
 
-    def tell(self, value: Any = None) -> Any:
+    def broadcast(self, value: Any = None) -> Any:
         """The `value` of rank 0, at every rank."""
         if not self.meets:
             return value
@@ -118,7 +118,7 @@ class Rank:
         return values[0]
 
     def decide(self, number: int) -> int:
-        """The `number` of rank 0, at every rank: faster than `tell`, for what is decided in every step."""
+        """The `number` of rank 0, at every rank: a faster `broadcast`, for what is decided in every step."""
         if not self.meets:
             return number
         import torch
@@ -128,7 +128,7 @@ class Rank:
         distributed.broadcast(decided, src=0, group=self._group)
         return int(decided)
 
-    def gather(self, value: Value) -> list[Value]:
+    def all_gather(self, value: Value) -> list[Value]:
         """The values of all ranks in their order, at every rank."""
         if not self.meets:
             return [value]
@@ -138,8 +138,8 @@ class Rank:
         distributed.all_gather_object(values, value, group=self._group)
         return values
 
-    def gather_numbers(self, numbers: Sequence[float]) -> list[list[float]]:
-        """As `gather`, of numbers, which must be as many at every rank: one message in place of two."""
+    def all_gather_numbers(self, numbers: Sequence[float]) -> list[list[float]]:
+        """As `all_gather`, of numbers, which must be as many at every rank: one message in place of two."""
         if not self.meets:
             return [list(numbers)]
         import torch
@@ -150,7 +150,7 @@ class Rank:
         distributed.all_gather(found, own, group=self._group)
         return [each.tolist() for each in found]
 
-    def total(self, number: int | Tensor) -> int | Tensor:
+    def all_reduce(self, number: int | Tensor) -> int | Tensor:
         """The sum of the numbers (or tensors of one number) of all ranks, as an integer."""
         if not self.meets:
             return number
@@ -166,24 +166,24 @@ class Rank:
         """Rank 0 goes first, for work whose files the others then find."""
         if self.first:
             yield
-            self.tell()
+            self.broadcast()
         else:
-            self.tell()
+            self.broadcast()
             yield
 
     def once(self, work: Callable[[], Value]) -> Value:
         """What `work` returns at rank 0, which alone does it; raises Stopped everywhere if it does."""
         if not self.first:
-            stopped, result = self.tell()
+            stopped, result = self.broadcast()
             if stopped:
                 raise Stopped
             return result
         try:
             result = work()
         except Stopped:
-            self.tell((True, None))
+            self.broadcast((True, None))
             raise
-        self.tell((False, result))
+        self.broadcast((False, result))
         return result
 
     def leave(self) -> None:

@@ -87,7 +87,7 @@ class Standard:
             quantized.check_trainable(model)
             _keep_differentiable(model)
             if hardware.device == "cpu":
-                print(f"The processor computes {native.told()}.", flush=True)
+                print(f"The processor computes {native.describe()}.", flush=True)
             return model
         except (ValueError, KeyError, RuntimeError) as error:
             if "out of memory" in str(error).lower() or isinstance(error, MemoryError):

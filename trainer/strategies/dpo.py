@@ -53,7 +53,7 @@ class Dpo:
             why: str | None = "the provider has its own kernels"
         else:
             why = make_pairs_padding_free(model, training.select_columns(columns), hardware)
-        why = job.tell_path(why)
+        why = job.report_path(why)
         references = None
         if why is not None:
             parts = [PerItem.of(count=sequences)]

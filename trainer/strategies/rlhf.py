@@ -80,7 +80,7 @@ class Rlhf:
         # The library adds the LoRA itself: it keeps a second copy of an existing adapter.
         lora = job.provider.lora(job, model, "CAUSAL_LM")
         longest_answer = max(list_lengths(training, name).max() for name in ("chosen_ids", "rejected_ids"))
-        why = job.tell_path(_why_padded(job, model, training, hardware))
+        why = job.report_path(_why_padded(job, model, training, hardware))
         parts = [Policy.of(job=job)] if why is None else []
         trainer = job_trainer(job, RLOOTrainer, *parts, RenderedPrompts)(
             model=model,

@@ -231,7 +231,7 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
 def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt], longest: int) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
     tokens."""
-    from trainer.padding_free.continuing import continue_prompts, likeliest, rows_at_once, why_not_continued
+    from trainer.padding_free.continuing import continue_prompts, greedy, rows_at_once, why_not_continued
 
     template, tokenizer = job.template, job.tokenizer
     decode = thinking.decoder(tokenizer, template.thinking)
@@ -252,7 +252,7 @@ def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt]
             made = _by_library(job, model, rows, lengths, stops)
         else:
             made = continue_prompts(
-                model, rows, most=lengths, ends=stops, choose=likeliest, step=job.beat_or_stop
+                model, rows, most=lengths, ends=stops, sampler=greedy, step=job.beat_or_stop
             )
         for index, row in zip(batch, made, strict=True):
             given[index] = answer_text(decode, row, stops)

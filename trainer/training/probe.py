@@ -52,7 +52,7 @@ def run(job: Job, trainer: Trainer, columns: tuple[str, ...]) -> None:
         with kept_random_state():
             found = _attempt(trainer, rows[:size])
         # One rank's problem is every rank's: they divide a step alike.
-        problems = job.rank.gather(None if found is None else found.fields())
+        problems = job.rank.all_gather(None if found is None else found.fields())
         problem = next((Failure(**fields) for fields in problems if fields is not None), None)
         if problem is None:
             break

@@ -21,15 +21,15 @@ class References:
     """The log-probabilities of both answers of pairs under the base model, by the keys of the pairs.
 
     They depend, by rounding, on the batch in which they were computed. So that a run that is resumed trains
-    as the one that was not, its checkpoints have them; and so that ranks train as one process, they tell each
-    other theirs.
+    as the one that was not, its checkpoints have them; and so that ranks train as one process, they share
+    theirs.
     """
 
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
         self.known: dict[int, Pair] = {}
-        # Of those, the ones that the other ranks were not told.
-        self.untold: dict[int, Pair] = {}
+        # Of those, the ones that the other ranks do not have yet.
+        self.unshared: dict[int, Pair] = {}
 
     def of(self, keys: list[int], compute: Callable[[], Tensor], keep: bool) -> Tensor:
         """The references (pairs, 2) of the pairs of a batch with these `keys`: float32 on the CPU.
@@ -45,15 +45,15 @@ class References:
         if keep:
             for key, pair, before in zip(keys, computed.tolist(), found, strict=True):
                 if before is None:
-                    self.known[key] = self.untold[key] = (pair[0], pair[1])
+                    self.known[key] = self.unshared[key] = (pair[0], pair[1])
         return computed
 
     def share(self) -> None:
-        """Tells the ranks what each has computed; all must call it."""
-        told = self.rank.gather(self.untold)
-        self.untold = {}
+        """Gives all ranks what each has computed; all must call it."""
+        gathered = self.rank.all_gather(self.unshared)
+        self.unshared = {}
         agreed: dict[int, Pair] = {}
-        for pairs in told:
+        for pairs in gathered:
             for key, pair in pairs.items():
                 agreed.setdefault(key, pair)
         self.known.update(agreed)

@@ -133,7 +133,7 @@ def _train(
     }
     pad = job.tokenizer.pad_token_id
     why = make_rewards_padding_free(model, _tried(training), pad, hardware)
-    if job.tell_path(why, who="The reward model trains") is None:
+    if job.report_path(why, who="The reward model trains") is None:
         parts, collate = [PerItem.of(count=with_positions), RewardLoss], Collate(pad)
     else:
         parts, collate = [PerItem.of(count=sequences)], None
@@ -226,7 +226,7 @@ class _Judge:
         model, pad = self._model, self._pad
         if self._padded is None:
             why = make_rewards_padding_free(model, sequences, pad, self._hardware)
-            self._padded = self._job.tell_path(why, who="The reward model judges") is not None
+            self._padded = self._job.report_path(why, who="The reward model judges") is not None
         with torch.no_grad():
             if self._padded:
                 found = padded_rewards(model, sequences, pad)

@@ -32,12 +32,12 @@ class SharedBatches(BatchSamplerShard):
     def __iter__(self) -> Iterator[list[int]]:
         own: list[int] | None = None
         for number, batch in enumerate(self.batch_sampler):
-            place = number % self.num_processes
-            if place == 0:
+            rank = number % self.num_processes
+            if rank == 0:
                 own = []
-            if place == self.process_index:
+            if rank == self.process_index:
                 own = batch
-            if place == self.num_processes - 1:
+            if rank == self.num_processes - 1:
                 assert own is not None
                 yield own
                 own = None

@@ -36,7 +36,7 @@ def refuse_difference(rank: Rank, model: PreTrainedModel) -> None:
     """Failure `workers_differ` when the trained weights of the ranks differ."""
     if not rank.meets:
         return
-    sums = rank.gather(checksum(model))
+    sums = rank.all_gather(checksum(model))
     others = [str(number) for number, found in enumerate(sums) if found != sums[0]]
     if others:
         raise Failure(

@@ -43,32 +43,32 @@ class PipedReports(Reports):
             # The actor was killed.
             os._exit(1)
 
-    def tell(self, kind: str, value: object = None) -> None:
+    def send(self, kind: str, value: object = None) -> None:
         """Sends one of the messages that `hand_on` takes."""
         with self.telling:
             self.connection.send((kind, value))
 
     def put(self, message: Message) -> None:
         """Hands `message` to the actor."""
-        self.tell("message", message)
+        self.send("message", message)
 
     def flush(self) -> None:
         """Returns when the driver has dealt with everything."""
         self.flushed.clear()
-        self.tell("flush")
+        self.send("flush")
         self.flushed.wait()
 
     def beat(self) -> None:
         """A sign of life."""
         if time.monotonic() - self.beaten_at > BEAT_SECONDS:
             self.beaten_at = time.monotonic()
-            self.tell("beat")
+            self.send("beat")
 
 
 def train(connection: Connection, folder: Path, place: Place, task: RankTask) -> None:
     """Trains as the rank of the actor at the other end of `connection`."""
     reports = PipedReports(folder, connection)
-    reports.tell("result", train_rank(reports, place, task))
+    reports.send("result", train_rank(reports, place, task))
 
 
 def hand_on(connection: Connection, outbox: Outbox) -> Ended:
@@ -76,12 +76,12 @@ def hand_on(connection: Connection, outbox: Outbox) -> Ended:
     when the fork was killed."""
     sending = threading.Lock()
 
-    def tell(kind: str, value: object) -> None:
+    def send(kind: str, value: object) -> None:
         # Its end is noticed below.
         with sending, suppress(OSError):
             connection.send((kind, value))
 
-    outbox.on_stop = lambda reason: tell("stop", reason)
+    outbox.on_stop = lambda reason: send("stop", reason)
     if outbox.asked is not None:
         outbox.on_stop(outbox.asked)
     try:
@@ -95,6 +95,6 @@ def hand_on(connection: Connection, outbox: Outbox) -> Ended:
                 outbox.beat()
             else:
                 outbox.flush()
-                tell("flushed", None)
+                send("flushed", None)
     except (EOFError, OSError):
         os._exit(1)

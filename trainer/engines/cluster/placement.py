@@ -97,14 +97,14 @@ def _let_others_go_first(job: Job) -> None:
     and a run that needs many might never get them."""
     from ray.util.placement_group import placement_group_table
 
-    begun, told = time.monotonic(), False
+    begun, reported = time.monotonic(), False
     while any(
         group["name"] == GROUP and group["state"] == "PENDING" for group in placement_group_table().values()
     ):
         job.beat_or_stop()
-        if not told and time.monotonic() - begun > IN_USE_SECONDS:
+        if not reported and time.monotonic() - begun > IN_USE_SECONDS:
             job.phase("load", None, IN_USE)
-            told = True
+            reported = True
         time.sleep(POLL_SECONDS)
 
 

@@ -30,7 +30,7 @@ MOST_PARTS = 1_000
 
 
 @dataclass(frozen=True)
-class TensorPlace:
+class TensorEntry:
     """A tensor in the file at `path`: `shape` as numpy has it (the last dimension is contiguous), `type` as
     in `gguf.GGMLQuantizationType`, `offset` from the beginning of the file in bytes."""
 
@@ -46,7 +46,7 @@ class Header:
 
     path: Path
     metadata: Mapping[str, object]
-    tensors: dict[str, TensorPlace]
+    tensors: dict[str, TensorEntry]
 
     @property
     def architecture(self) -> str:
@@ -164,19 +164,20 @@ def _parse(path: Path, reader: _Reader) -> Header:
     for _ in range(entry_count):
         key = reader.text()
         metadata[key] = reader.value(reader.scalar("I"))
-    places = {}
+    entries = {}
     for _ in range(tensor_count):
         name = reader.text()
         dimensions = reader.scalar("I")
         if not 1 <= dimensions <= 4:
             raise ValueError(f"{name[:64]} has {dimensions} dimensions")
         shape = tuple(reversed([reader.scalar("Q") for _ in range(dimensions)]))
-        places[name] = (shape, reader.scalar("I"), reader.scalar("Q"))
+        entries[name] = (shape, reader.scalar("I"), reader.scalar("Q"))
     alignment = metadata.get("general.alignment", ALIGNMENT)
     if not isinstance(alignment, int) or alignment < 1:
         raise ValueError("its alignment is invalid")
     start = math.ceil(reader.position / alignment) * alignment
     tensors = {
-        name: TensorPlace(shape, kind, start + offset, path) for name, (shape, kind, offset) in places.items()
+        name: TensorEntry(shape, kind, start + offset, path)
+        for name, (shape, kind, offset) in entries.items()
     }
     return Header(path, metadata, tensors)

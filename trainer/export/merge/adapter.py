@@ -80,7 +80,7 @@ def load(
     if config.get("alora_invocation_tokens"):
         raise refusal("An activated adapter (aLoRA) applies to a part of the text only and cannot be merged.")
 
-    places = Places(base)
+    targets = Places(base)
     adapter = Adapter()
     low_rank: dict[str, LowRank] = {}
     for key, stored in read_header(directory / "adapter_model.safetensors").items():
@@ -110,11 +110,11 @@ def load(
             trained = any(module.endswith(saved) for saved in config.get("modules_to_save") or ())
             if ignore_embeddings and not trained and EMBEDDINGS.search(plain):
                 continue
-            adapter.updates[places.whole(plain)] = Update(replacement=stored)
+            adapter.updates[targets.whole(plain)] = Update(replacement=stored)
     for module, update in low_rank.items():
         if update.lora_a is None or update.lora_b is None:
             raise Failure("internal", f"The adapter has only one factor of {module}.", "Train again.")
-        for low, part in places.updates_of(module, update, config.get("target_parameters") or []):
+        for low, part in targets.updates_of(module, update, config.get("target_parameters") or []):
             adapter.updates.setdefault(part.tensor, Update()).parts.append((low, part))
 
     if not adapter.updates:

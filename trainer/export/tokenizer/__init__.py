@@ -1,1 +1,1 @@
-"""What llama.cpp must be told about a tokenizer."""
+"""What llama.cpp has to know about a tokenizer."""

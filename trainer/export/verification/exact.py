@@ -139,12 +139,12 @@ def _compare(
 
 def _is_there(file: Checked, name: str, info: TensorInfo) -> bool:
     """Whether `file` has the tensor in the planned shape; notes it if not."""
-    place = file.header.tensors.get(name)
-    if place is None:
+    entry = file.header.tensors.get(name)
+    if entry is None:
         file.note(f"The tensor {name} is missing.")
         return False
-    if tuple(place.shape) != tuple(info.shape):
-        file.note(f"{name} has the shape {tuple(place.shape)}, not {tuple(info.shape)}.")
+    if tuple(entry.shape) != tuple(info.shape):
+        file.note(f"{name} has the shape {tuple(entry.shape)}, not {tuple(info.shape)}.")
         return False
     return True
 

@@ -103,8 +103,10 @@ def record(
         {
             "tokens": torch.tensor([token for tokens, _ in ordered for token in tokens], dtype=torch.int32),
             "lengths": torch.tensor([len(tokens) for tokens, _ in ordered], dtype=torch.int32),
-            "positions": torch.tensor([at for _, places in ordered for at in places], dtype=torch.int32),
-            "counts": torch.tensor([len(places) for _, places in ordered], dtype=torch.int32),
+            "positions": torch.tensor(
+                [at for _, positions in ordered for at in positions], dtype=torch.int32
+            ),
+            "counts": torch.tensor([len(positions) for _, positions in ordered], dtype=torch.int32),
             "ids": ids.to(torch.int32),
             "adapter": adapter.float(),
             "base": base.float(),
@@ -161,13 +163,13 @@ def _choose(rows: Sequence[tuple[list[int], list[int] | None]]) -> list[tuple[li
     found = []
     for tokens, labels in rows:
         if labels is None:
-            places = list(range(len(tokens) // 2, len(tokens)))
+            positions = list(range(len(tokens) // 2, len(tokens)))
         else:
-            places = [at - 1 for at in range(1, len(labels)) if labels[at] != IGNORED]
+            positions = [at - 1 for at in range(1, len(labels)) if labels[at] != IGNORED]
         count = max(1, POSITIONS // len(rows))
         # The first is behind the prompt, as in a chat; of a prompt the last is.
-        step = max(1.0, len(places) / count)
-        spread = [places[int(at * step)] for at in range(min(count, len(places)))]
+        step = max(1.0, len(positions) / count)
+        spread = [positions[int(at * step)] for at in range(min(count, len(positions)))]
         if labels is None and spread:
             spread[-1] = len(tokens) - 1
         if spread:
@@ -203,8 +205,8 @@ def _predictions(model: PreTrainedModel, group: list[tuple[list[int], list[int]]
     batch = batch.to(model.device)
     logits = model(input_ids=batch, attention_mask=torch.ones_like(batch), use_cache=False).logits
     return [
-        torch.log_softmax(logits[row, places].to("cpu", torch.float64), -1)
-        for row, (_, places) in enumerate(group)
+        torch.log_softmax(logits[row, positions].to("cpu", torch.float64), -1)
+        for row, (_, positions) in enumerate(group)
     ]
 
 
@@ -212,8 +214,8 @@ def _following(group: list[tuple[list[int], list[int]]]) -> Iterator[Tensor]:
     """For each row the tokens behind its positions; behind its end, its last one."""
     import torch
 
-    for tokens, places in group:
-        yield torch.tensor([tokens[min(at + 1, len(tokens) - 1)] for at in places])
+    for tokens, positions in group:
+        yield torch.tensor([tokens[min(at + 1, len(tokens) - 1)] for at in positions])
 
 
 def _recorded(tuned: Tensor, plain: Tensor, following: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -20,7 +20,7 @@ CHUNK = 1 << 22
 # Of all errors of a quantized tensor: rounding to the nearest of evenly spaced levels has step/√12. The
 # types' search for scales stays below; a tensor that is another one is at 4 (Q2_K) to 400 (Q8_0) times that.
 WHOLE = 1.5 / math.sqrt(12)
-# Rounding of the 16-bit file that a type is made from, relative: half a unit in the last place.
+# Rounding of the 16-bit file that a type is made from, relative: half a unit in the last entry.
 INTERMEDIATE = {"F16": 2.0**-11, "BF16": 2.0**-8}
 
 
@@ -35,15 +35,15 @@ def difference(
     import numpy as np
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
 
-    place = header.tensors[name]
-    kind = GGMLQuantizationType(place.type)
+    entry = header.tensors[name]
+    kind = GGMLQuantizationType(entry.type)
     block, size = GGML_QUANT_SIZES[kind]
-    columns, rows = place.shape[-1], math.prod(place.shape[:-1])
+    columns, rows = entry.shape[-1], math.prod(entry.shape[:-1])
     row_bytes = columns // block * size
     step = max(1, CHUNK // columns)
     squares = allowed = 0.0
     with open(header.path, "rb") as file:
-        file.seek(place.offset)
+        file.seek(entry.offset)
         for start in range(0, rows, step):
             end = min(rows, start + step)
             stored = np.fromfile(file, np.uint8, (end - start) * row_bytes)

@@ -67,8 +67,8 @@ def verify(
     request = {
         "gguf": str(gguf),
         "sequences": [
-            {"tokens": tokens, "positions": places, "ids": ids}
-            for tokens, places, ids in zip(known.sequences, known.positions, known.ids, strict=True)
+            {"tokens": tokens, "positions": positions, "ids": ids}
+            for tokens, positions, ids in zip(known.sequences, known.positions, known.ids, strict=True)
         ],
         "texts": texts,
         "continuations": golden.continuations() if golden else [],

@@ -126,7 +126,7 @@ def refuse(config: ModelConfig, settings: Settings) -> None:
 
 
 def load_arguments(config: ModelConfig, settings: Settings, hardware: Hardware) -> dict[str, object]:
-    """What `from_pretrained` is told about quantization; nothing where the files or the library decide.
+    """The arguments of `from_pretrained` for quantization; nothing where the files or the library decide.
 
     An explicit None would make transformers forget what config.json says, and take codes for weights.
     """

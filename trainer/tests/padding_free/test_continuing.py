@@ -7,7 +7,13 @@ import torch
 
 from trainer.kernels.few_rows import few_rows
 from trainer.kernels.install import install_linear
-from trainer.padding_free.continuing import Draws, continue_prompts, drawn, likeliest, why_not_continued
+from trainer.padding_free.continuing import (
+    RandomSampler,
+    continue_prompts,
+    greedy,
+    sampled,
+    why_not_continued,
+)
 from trainer.padding_free.kept_rows import MORE_COLUMNS
 from trainer.tests.padding_free.test_padding_free import some_model
 
@@ -37,13 +43,13 @@ def test_greedy_answers_are_those_of_the_library(kind):
     install_linear(model, "cpu")
     assert why_not_continued(model, prompts, "float32") is None
     whole = [by_library(usual, prompt, most, [499]) for prompt, most in zip(prompts, MOST, strict=True)]
-    assert continue_prompts(model, prompts, most=MOST, ends=[499], choose=likeliest) == whole
+    assert continue_prompts(model, prompts, most=MOST, ends=[499], sampler=greedy) == whole
     # One ends at once, others somewhere.
     ends = [whole[0][0], whole[3][7], whole[4][-1]]
     expected = [by_library(usual, prompt, most, ends) for prompt, most in zip(prompts, MOST, strict=True)]
     assert len(expected[0]) == 1 and len(expected[3]) <= 8
-    assert continue_prompts(model, prompts, most=MOST, ends=ends, choose=likeliest) == expected
-    continue_prompts(model.train(), prompts[:1], most=[1], ends=[], choose=likeliest)
+    assert continue_prompts(model, prompts, most=MOST, ends=ends, sampler=greedy) == expected
+    continue_prompts(model.train(), prompts[:1], most=[1], ends=[], sampler=greedy)
     assert model.training
 
 
@@ -53,7 +59,7 @@ def test_answers_in_bfloat16_are_as_likely_as_those_of_the_library():
     model.to(torch.bfloat16)
     install_linear(model, "cpu")
     assert why_not_continued(model, prompts, "bfloat16") is None
-    answers = continue_prompts(model, prompts, most=MOST, ends=[], choose=likeliest)
+    answers = continue_prompts(model, prompts, most=MOST, ends=[], sampler=greedy)
     assert [len(answer) for answer in answers] == MOST
     for prompt, answer in zip(prompts, answers, strict=True):
         logits = exact(input_ids=torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1].float()
@@ -81,7 +87,9 @@ def test_copies_of_a_prompt_are_drawn_apart_and_by_their_probabilities():
     model, prompts = some_model("llama"), some_prompts()[:2]
     assert why_not_continued(model, prompts, "float32") is None
     torch.manual_seed(4)
-    answers = continue_prompts(model, prompts, copies=[600, 200], most=[1, 3], ends=[], choose=Draws(800))
+    answers = continue_prompts(
+        model, prompts, copies=[600, 200], most=[1, 3], ends=[], sampler=RandomSampler(800)
+    )
     assert {len(answer) for answer in answers[:600]} == {1} and {len(a) for a in answers[600:]} == {3}
     logits = model(input_ids=torch.tensor([prompts[0]])).logits[0, -1].detach().float()
     shares = logits.softmax(-1)
@@ -95,12 +103,12 @@ def test_copies_of_a_prompt_are_drawn_apart_and_by_their_probabilities():
 def test_what_is_drawn_does_not_depend_on_which_others_are_left():
     logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(1))
     torch.manual_seed(2)
-    every = Draws(3)(logits, [0, 1, 2])
+    every = RandomSampler(3)(logits, [0, 1, 2])
     torch.manual_seed(2)
-    assert torch.equal(Draws(3)(logits[[2, 0]], [2, 0]), every[[2, 0]])
+    assert torch.equal(RandomSampler(3)(logits[[2, 0]], [2, 0]), every[[2, 0]])
     shares = torch.tensor([[0.5, 0.0, 0.25, 0.25]])
     numbers = torch.tensor([[0.0], [0.499], [0.5], [0.749], [0.75], [0.9999]], dtype=torch.float64)
-    assert drawn(shares.expand(6, -1), numbers).tolist() == [0, 0, 2, 2, 3, 3]
+    assert sampled(shares.expand(6, -1), numbers).tolist() == [0, 0, 2, 2, 3, 3]
 
 
 def test_layers_are_quick_for_a_few_rows_only_meanwhile():

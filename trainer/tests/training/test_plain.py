@@ -4,7 +4,7 @@ import pytest
 
 from trainer.kernels import allowed, attention, native
 from trainer.kernels.install import install, install_linear, installed
-from trainer.padding_free.length_groups import told
+from trainer.padding_free.length_groups import describe_layout
 from trainer.tests import jobs
 from trainer.tests.padding_free.test_padding_free import some_model
 from trainer.tests.training.test_accumulation import QUESTIONS, model_without_dropout, rows_of
@@ -84,7 +84,7 @@ def test_only_what_was_measured_on_a_device_runs_there(device, on, monkeypatch):
         assert allowed.why_not(part, "cpu") is None
         reason = None if part in on else f"{part} are not used on the device {device}"
         assert allowed.why_not(part, device) == reason
-    assert told(device) == "padded rows"
+    assert describe_layout(device) == "padded rows"
     monkeypatch.setenv("HONE_PLAIN", "1")
     assert {allowed.why_not(part, device) for part in allowed.MEASURED} == {"HONE_PLAIN is set"}
 

@@ -14,7 +14,7 @@ from trainer.padding_free.answers import (
     rewards,
     token_log_probabilities,
 )
-from trainer.padding_free.continuing import drawn
+from trainer.padding_free.continuing import sampled
 from trainer.padding_free.pairs import make_pairs_padding_free
 from trainer.tests import jobs, tiny
 from trainer.tests.padding_free.test_padding_free import PLAIN, gradients, some_model
@@ -133,7 +133,7 @@ def stock(model, judge, rows, folder, **settings):
     )
 
     def draw(shares, num_samples):
-        return drawn(shares, torch.rand(len(shares), dtype=torch.float64)[:, None])[:, None]
+        return sampled(shares, torch.rand(len(shares), dtype=torch.float64)[:, None])[:, None]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch, "multinomial", draw)
@@ -159,7 +159,7 @@ def test_every_step_is_that_of_a_plain_script(tmp_path, kind, division):
     rows = [{**row, "chosen": 8 * row["chosen"]} for row in uneven(texts(48))]
     size, accumulation = division
     same = {
-        # A difference by rounding grows with every update, until another token is drawn.
+        # A difference by rounding grows with every update, until another token is sampled.
         "max_steps": 4,
         "learning_rate": 5e-4,
         "seed": 11,

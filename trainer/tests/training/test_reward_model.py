@@ -75,7 +75,7 @@ def test_a_pair_is_shared_as_a_whole_where_all_prompts_begin_alike():
     # Each prompt once, and all of its tokens: continuing the first prompt would save the template alone.
     assert len(laid.ids) == sum(map(len, prompts)) + 3 * (2 + 3)
     for row, number in zip(rows, at, strict=True):
-        assert [laid.ids[laid.place(number, token)] for token in range(len(row))] == row
+        assert [laid.ids[laid.position(number, token)] for token in range(len(row))] == row
     # A row that only one other continues begins with the template of another.
     assert len(grouped([*rows[1:3], [*template, 4, 4]])[0].ids) < sum(map(len, rows[1:3])) + 2
 

@@ -74,7 +74,7 @@ class AllRanks(Part):
         batches, _ = super().get_batch_samples(*args, **kwargs)
         counted = [batch for batch in batches if not _is_blank(batch)]
         count = (count_items(self, counted) if counted else None) or 0
-        return batches, torch.tensor(self.job.rank.total(count), device=self.args.device)
+        return batches, torch.tensor(self.job.rank.all_reduce(count), device=self.args.device)
 
     def loss_of(self, batch: Batch) -> Loss:
         blank, trains = _is_blank(batch.inputs), batch.model.training

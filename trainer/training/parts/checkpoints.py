@@ -61,13 +61,13 @@ class Checkpoints(Part):
     def save_at_step(self, usual: Callable[[], None]) -> None:
         rank = self.job.rank
         refuse_difference(rank, self.model)
-        states = rank.gather(self.random_state()) if rank.meets else []
+        states = rank.all_gather(self.random_state()) if rank.meets else []
         if self.references is not None:
             self.references.share()
         if rank.first:
             self._write_checkpoint(states)
         # The others go on when it is complete.
-        rank.tell()
+        rank.broadcast()
         self.answer_prompts()
 
     def answer_prompts(self) -> None:

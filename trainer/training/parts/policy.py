@@ -12,7 +12,7 @@ import torch
 
 from trainer.libraries.trl import PolicySteps
 from trainer.padding_free.answers import token_log_probabilities
-from trainer.padding_free.continuing import Draws, continue_prompts
+from trainer.padding_free.continuing import RandomSampler, continue_prompts
 from trainer.training.parts.part import Part, training_precision
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Policy(PolicySteps, Part):
 
     job: Job
 
-    # Of the last answers: by row its place in what follows, their log-probabilities and entropies.
+    # Of the last answers: by row its index in what follows, their log-probabilities and entropies.
     _known: tuple[dict[tuple[int, ...], int], list[Tensor], list[Tensor] | None] | None = None
     # Whether the next pass is the one of the policy before its update.
     _is_policy = False
@@ -40,7 +40,7 @@ class Policy(PolicySteps, Part):
             copies=[number for _, number in groups],
             most=[self.max_completion_length] * len(prompts),
             ends=self.eos_token_ids,
-            choose=Draws(len(prompt_ids)),
+            sampler=RandomSampler(len(prompt_ids)),
             step=self.job.beat_or_stop,
         )
 
@@ -86,12 +86,12 @@ class Policy(PolicySteps, Part):
             for start in range(0, len(order), size):
                 part = order[start : start + size]
                 given = [rows[at] for at in part], [prompts[at] for at in part]
-                each, told = token_log_probabilities(inner, *given, figures)
+                each, figures_of_part = token_log_probabilities(inner, *given, figures)
                 counts = [len(row) - prompt for row, prompt in zip(*given, strict=True)]
                 for at, values in zip(part, each.split(counts), strict=True):
                     found[at] = values
-                if told is not None:
-                    for at, values in zip(part, told[0].split(counts), strict=True):
+                if figures_of_part is not None:
+                    for at, values in zip(part, figures_of_part[0].split(counts), strict=True):
                         entropies[at] = values
         return found, entropies if figures else None
 
@@ -100,11 +100,11 @@ class Policy(PolicySteps, Part):
         assert self._known is not None
         known, found, entropies = self._known
         assert entropies is not None
-        places = [known[tuple(row)] for row in rows]
-        return [found[at] for at in places], [entropies[at] for at in places]
+        indices = [known[tuple(row)] for row in rows]
+        return [found[at] for at in indices], [entropies[at] for at in indices]
 
 
 def _padded(rows: list[Tensor], where: Tensor) -> Tensor:
-    """`rows` of values in the places `where` (rows, width), and 0 elsewhere."""
+    """`rows` of values where `where` (rows, width), and 0 elsewhere."""
     values = torch.cat(rows)
     return values.new_zeros(where.shape).masked_scatter(where, values)
