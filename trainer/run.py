@@ -271,6 +271,13 @@ def make_base(context: JobContext) -> None:
     adapter_base.make(context)
 
 
+def export_again(spec_path: str, folder: str, types: str) -> int:
+    """As `trainer.export.again`, which makes the base model's folder again where it has to be."""
+    from trainer.export import again
+
+    return again.export_again(spec_path, folder, types, make_base)
+
+
 def report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:
     """Runs `work` with the job's context; an exception ends the journal with `failed`."""
     try:

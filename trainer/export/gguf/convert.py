@@ -13,7 +13,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -210,9 +210,8 @@ def convert(
     hparams = load_hparams(conversion, source)
     base = model_class(conversion, hparams, source)
 
-    # Large tensors without an update, by the id of their placeholder; `kept` prevents the reuse of ids.
-    untouched: dict[int, StoredTensor] = {}
-    kept: list[Tensor] = []
+    # Large tensors without an update with their placeholders, by the ids of these, which stay theirs.
+    untouched: dict[int, tuple[Tensor, StoredTensor]] = {}
 
     def items(model: Converter) -> Iterator[Item]:
         for tensor_name, stored in tensors.items():
@@ -230,13 +229,42 @@ def convert(
                     return load()
                 lazy = lazy_tensor(conversion, stored, load)
                 if update is None and stored.floating and _large(stored):
-                    untouched[id(lazy)] = stored
-                    kept.append(lazy)
+                    untouched[id(lazy)] = lazy, stored
                 return lazy
 
             yield tensor_name, generate
 
-    class Merged(base):  # type: ignore[misc, valid-type]
+    try:
+        with (
+            torch.inference_mode(),
+            stubbed_transformers(tokenizer),
+            tensor_source(conversion, items),
+            partial_rotation(hparams),
+        ):
+            instance = merged_class(conversion, base, source, untouched)(
+                source,
+                _file_type(conversion, quantization),
+                destination,
+                hparams=hparams,
+                model_name=display_name(name, options.rstrip),
+            )
+            instance.prepare_tensors()
+            instance.prepare_metadata(vocab_only=False)
+            _add_to_tokenizer(instance.gguf_writer, options, end_of_turn, adds_bos)
+            if not plan_only:
+                (write or write_file)(instance, destination, on_progress)
+    except BaseException:
+        destination.unlink(missing_ok=True)
+        raise
+
+
+def merged_class(
+    conversion: ModuleType, base: Any, source: Path, untouched: Mapping[int, tuple[Tensor, StoredTensor]]
+) -> type:
+    """A subclass of the converter's class `base` that writes `untouched` tensors, by the ids of their
+    placeholders, in chunks, and takes tokenizers of other kinds than the class expects."""
+
+    class Merged(base):
         model_arch = base.model_arch
         # transformers neither loads nor trains the layers that predict further tokens.
         no_mtp = True
@@ -244,7 +272,7 @@ def convert(
         def modify_tensors(
             self, data_torch: Tensor, name: str, bid: int | None
         ) -> Iterator[tuple[str, object]]:
-            stored = untouched.get(id(data_torch))
+            _, stored = untouched.get(id(data_torch), (None, None))
             for new_name, tensor in super().modify_tensors(data_torch, name, bid):
                 # Gemma drops the embedding rows without a token and keeps the others unchanged.
                 rows = new_name == "token_embd.weight" and base.__name__.startswith("Gemma")
@@ -285,36 +313,20 @@ def convert(
                     ) from error
                 return known
 
-    try:
-        with (
-            torch.inference_mode(),
-            stubbed_transformers(tokenizer),
-            tensor_source(conversion, items),
-            partial_rotation(hparams),
-        ):
-            instance = Merged(
-                source,
-                _file_type(conversion, quantization),
-                destination,
-                hparams=hparams,
-                model_name=display_name(name, options.rstrip),
-            )
-            instance.prepare_tensors()
-            instance.prepare_metadata(vocab_only=False)
-            writer = instance.gguf_writer
-            if options.add_space_prefix is not None:
-                key = "tokenizer.ggml.add_space_prefix"
-                writer.kv_data[0].pop(key, None)
-                writer.add_add_space_prefix(options.add_space_prefix)
-            if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
-                writer.add_eot_token_id(end_of_turn)
-            if adds_bos is not None and "tokenizer.ggml.add_bos_token" not in writer.kv_data[0]:
-                writer.add_add_bos_token(adds_bos)
-            if not plan_only:
-                (write or write_file)(instance, destination, on_progress)
-    except BaseException:
-        destination.unlink(missing_ok=True)
-        raise
+    return Merged
+
+
+def _add_to_tokenizer(
+    writer: GGUFWriter, options: TokenizerOptions, end_of_turn: int | None, adds_bos: bool | None
+) -> None:
+    """Adds what `convert` is given of the tokenizer to the planned metadata."""
+    if options.add_space_prefix is not None:
+        writer.kv_data[0].pop("tokenizer.ggml.add_space_prefix", None)
+        writer.add_add_space_prefix(options.add_space_prefix)
+    if end_of_turn is not None and "tokenizer.ggml.eot_token_id" not in writer.kv_data[0]:
+        writer.add_eot_token_id(end_of_turn)
+    if adds_bos is not None and "tokenizer.ggml.add_bos_token" not in writer.kv_data[0]:
+        writer.add_add_bos_token(adds_bos)
 
 
 def write_file(
