@@ -1,17 +1,14 @@
-"""What Hone uses of Ray beside its public interface."""
+"""What Hone uses of Ray beside its public interface. All machines of a cluster must have the same version,
+which `engines/cluster/address.py` compares, and names both where they differ."""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from trainer.libraries.versions import require
-
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
     from ray.exceptions import RayActorError
-
-require("ray")
 
 
 def head_messages() -> ModuleType:

@@ -43,32 +43,32 @@ class PipedReports(Reports):
             # The actor was killed.
             os._exit(1)
 
-    def send(self, kind: str, value: object = None) -> None:
+    def post(self, kind: str, value: object = None) -> None:
         """Sends one of the messages that `hand_on` takes."""
         with self.telling:
             self.connection.send((kind, value))
 
     def put(self, message: Message) -> None:
         """Hands `message` to the actor."""
-        self.send("message", message)
+        self.post("message", message)
 
     def flush(self) -> None:
         """Returns when the driver has dealt with everything."""
         self.flushed.clear()
-        self.send("flush")
+        self.post("flush")
         self.flushed.wait()
 
     def beat(self) -> None:
         """A sign of life."""
         if time.monotonic() - self.beaten_at > BEAT_SECONDS:
             self.beaten_at = time.monotonic()
-            self.send("beat")
+            self.post("beat")
 
 
 def train(connection: Connection, folder: Path, place: Place, task: RankTask) -> None:
     """Trains as the rank of the actor at the other end of `connection`."""
     reports = PipedReports(folder, connection)
-    reports.send("result", train_rank(reports, place, task))
+    reports.post("result", train_rank(reports, place, task))
 
 
 def hand_on(connection: Connection, outbox: Outbox) -> Ended:

@@ -44,7 +44,7 @@ def test_what_a_fork_reports_is_fetched_in_order_and_a_stop_reaches_it(tmp_path)
         reports.put(("line", "flushed", {}))
         while reports.reason() is None:
             reports.beat()
-        reports.send("result", {"stopped": reports.reason()})
+        reports.post("result", {"stopped": reports.reason()})
 
     pid = forked(train)
     theirs.close()
