@@ -2,32 +2,19 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, type Client, clientOf, type Json, supportRows, until } from './client.ts';
 import { root, temporaryFolder } from './folders.ts';
 import { makeModels, tinyModel } from './models.ts';
 import { warmParentEnvironment } from './warm-parent.ts';
 
-export { root, temporaryFolder, tinyModel };
-
-// biome-ignore lint/suspicious/noExplicitAny: tests read answers field by field and fail where one is missing
-export type Json = any;
-
-/** A response: its status, and its body, parsed if it is JSON. */
-export interface Answer {
-  readonly status: number;
-  readonly body: Json;
-  readonly headers: Headers;
-}
+export { type Answer, type Json, root, supportRows, temporaryFolder, tinyModel, until };
 
 /** A real service in its own process, with its own port and data directory. */
-export interface TestService {
-  readonly url: string;
+export interface TestService extends Client {
   readonly dataDir: string;
   readonly process: ChildProcess;
   /** The structured log so far, one record per line. */
   readonly log: Json[];
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
-  upload(filename: string, content: string | Uint8Array): Promise<Answer>;
   /** Ends the service and waits for its exit. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -94,34 +81,10 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     child.once('exit', (code) => reject(new Error(`The service ended with ${code}: ${errors}`)));
   });
   const service: TestService = {
-    url,
+    ...clientOf(url),
     dataDir,
     process: child,
     log,
-    async call(method, path, body) {
-      return answerOf(
-        await fetch(url + path, {
-          method,
-          // A new connection, because the server may close a kept-alive one just as it is reused.
-          headers: {
-            connection: 'close',
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-        }),
-      );
-    },
-    async upload(filename, content) {
-      const form = new FormData();
-      form.append('file', new Blob([content as BlobPart]), filename);
-      return answerOf(
-        await fetch(`${url}/api/upload_dataset`, {
-          method: 'POST',
-          body: form,
-          headers: { connection: 'close' },
-        }),
-      );
-    },
     async end(signal = 'SIGTERM') {
       if (child.exitCode === null && child.signalCode === null) {
         const ended = new Promise((resolve) => child.once('exit', resolve));
@@ -163,12 +126,6 @@ async function untilWarm(service: TestService): Promise<void> {
   await service.call('GET', '/api/finetune/load_settings');
   const isWarm = () => service.log.some((line) => line.msg === 'A trainer is warm');
   await until(isWarm, 'a trainer is warm', warmMs).catch(() => undefined);
-}
-
-async function answerOf(response: Response): Promise<Answer> {
-  const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json');
-  return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
 }
 
 /** Ends every service and trainer that this file started. */
@@ -213,9 +170,6 @@ function startOf(pid: number): string | null {
   }
 }
 
-/** Rows of the example dataset for text generation. */
-export const supportRows = () => readFileSync(join(root, 'examples', 'support.jsonl'), 'utf8');
-
 /** A training request that completes in seconds. */
 export const quickRequest = (changes: Record<string, unknown> = {}) => ({
   task: 'text-generation',
@@ -227,26 +181,6 @@ export const quickRequest = (changes: Record<string, unknown> = {}) => ({
   max_seq_length: 96,
   ...changes,
 });
-
-/** The longest pause between two checks of a condition. */
-const longestPauseMs = 250;
-
-/**
- * Waits until `check` returns a truthy value; on timeout fails with the last value. The pauses between the checks
- * become longer, because requests every few milliseconds take CPU time from what is waited for.
- */
-export async function until<T>(check: () => Promise<T> | T, what: string, timeoutMs = 120_000): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  let pauseMs = 20;
-  let last: T;
-  do {
-    last = await check();
-    if (last) return last;
-    await sleep(pauseMs);
-    pauseMs = Math.min(pauseMs * 1.5, longestPauseMs);
-  } while (performance.now() < deadline);
-  throw new Error(`Waited in vain until ${what}; the last answer was ${JSON.stringify(last)}`);
-}
 
 /** On a busy machine, a training with an export takes minutes. */
 const endMs = 300_000;

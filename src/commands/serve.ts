@@ -25,8 +25,24 @@ import { version } from '../version.ts';
 import { tellAccess } from './first-key.ts';
 import { portHolder } from './port-holder.ts';
 
+/** A service that answers. */
+export interface OpenService {
+  readonly url: string;
+  /** Follows the trainings of an earlier service again, and does what is waiting. */
+  recover(): Promise<void>;
+  /** Ends it, but no training. @returns the names of the trainings that continue. */
+  close(): Promise<string[]>;
+}
+
 /** `hone serve`: runs until it is stopped. @throws AppError `conflict` when another instance is running. */
 export async function serve(config: Config, logger: Logger): Promise<void> {
+  const { close, recover } = await openService(config, logger);
+  endOnSignal(config, logger, close);
+  await recover();
+}
+
+/** Opens the data directory and the port. @throws AppError `conflict` when another instance is running. */
+export async function openService(config: Config, logger: Logger): Promise<OpenService> {
   const tls = config.tls === null ? null : readTls(config.tls);
   const { engine, reason } = await chooseHttpEngine(config, tls);
   const lock = lockInstance(config.dataDir, config.databasePath);
@@ -81,17 +97,27 @@ export async function serve(config: Config, logger: Logger): Promise<void> {
     `Hone ${version} answers at ${url}, with ${http.description}${reason === null ? '' : ` (${reason})`}`,
   );
   tryToWrite(logger, () => tellAccess(config, services, logger, url));
-  endOnSignal(config, logger, lock, () => {
-    server.close();
-    return core.close();
-  });
-  services.registry.get().catch((error) => logger.error(asAppError(error).message));
-  await services.jobs.recover();
-  services.sweeps.recover();
-  services.evaluations.reconsider();
-  tidyEvery(config.limits.tidyMs, services, logger);
-  // After the port is open, because there may be thousands.
-  await services.models.describe();
+  return {
+    url,
+    async recover() {
+      services.registry.get().catch((error) => logger.error(asAppError(error).message));
+      await services.jobs.recover();
+      services.sweeps.recover();
+      services.evaluations.reconsider();
+      tidyEvery(config.limits.tidyMs, services, logger);
+      // After the port is open, because there may be thousands.
+      await services.models.describe();
+    },
+    async close() {
+      server.close();
+      try {
+        return await core.close();
+      } finally {
+        removeLocalService(config.dataDir);
+        lock.release();
+      }
+    },
+  };
 }
 
 /** Deletes what has expired, now and regularly. */
@@ -150,12 +176,7 @@ function urlOf({ host, tls }: Config, port: number): string {
  * Ends the service on SIGTERM or SIGINT within its deadline; trainings continue, which the last log line says.
  * @param close returns the names of the trainings that continue.
  */
-function endOnSignal(
-  config: Config,
-  logger: Logger,
-  lock: InstanceLock,
-  close: () => Promise<string[]>,
-): void {
+function endOnSignal(config: Config, logger: Logger, close: () => Promise<string[]>): void {
   let ending = false;
   const end = async (signal: string) => {
     if (ending) return;
@@ -173,8 +194,6 @@ function endOnSignal(
       return null;
     });
     clearTimeout(deadline);
-    removeLocalService(config.dataDir);
-    lock.release();
     if (trainings !== null) logger.info(`The service has stopped; ${continued(trainings)}`);
     process.exit(trainings === null ? 1 : 0);
   };

@@ -1,11 +1,12 @@
 /** The chats of the playground, as the service keeps them. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
+import { temporaryFolder } from '../folders.ts';
+import { endAll, type InsideService, openInside } from '../inside-service.ts';
 
-let service: TestService;
+let service: InsideService;
 test.before(async () => {
-  service = await startService({ dataDir: temporaryFolder() });
+  service = await openInside({ dataDir: temporaryFolder() });
 });
 test.after(endAll);
 

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as assert from 'uvu/assert';
-import type { Json, TestService } from '../service.ts';
+import type { Client, Json } from '../client.ts';
 
 /** One operation of the OpenAPI document. */
 export interface Operation {
@@ -18,7 +18,7 @@ export interface Description {
   check(method: string, path: string, answer: { status: number; body: Json; headers: Headers }): void;
 }
 
-export async function readDescription(service: TestService): Promise<Description> {
+export async function readDescription(service: Client): Promise<Description> {
   const document = (await service.call('GET', '/api/openapi.json')).body;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   const operations: Operation[] = Object.entries<Json>(document.paths).flatMap(([path, methods]) =>

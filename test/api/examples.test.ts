@@ -2,15 +2,16 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, type Json, startService, type TestService } from '../service.ts';
+import type { Json } from '../client.ts';
+import { endAll, type InsideService, openInside } from '../inside-service.ts';
 import { readDescription } from './description.ts';
 
-let service: TestService;
+let service: InsideService;
 /** What has an answer that no text can show. */
 const binary = 'application/octet-stream';
 
 test.before(async () => {
-  service = await startService();
+  service = await openInside();
 });
 test.after(endAll);
 

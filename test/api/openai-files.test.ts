@@ -5,15 +5,17 @@ import OpenAI, { toFile } from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
-import { endAll, type Json, root, startService, supportRows, type TestService, until } from '../service.ts';
+import { type Json, supportRows, until } from '../client.ts';
+import { root } from '../folders.ts';
+import { endAll, type InsideService, openInside } from '../inside-service.ts';
 import { type Description, readDescription } from './description.ts';
 
-let service: TestService;
+let service: InsideService;
 let client: OpenAI;
 let description: Description;
 
 test.before(async () => {
-  service = await startService({ limits: { uploadBytes: 100_000 } });
+  service = await openInside({ limits: { uploadBytes: 100_000 } });
   client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
   description = await readDescription(service);
 });
@@ -95,51 +97,8 @@ test('a form may have its fields before or after the file, and a name without an
   }
 });
 
-test('rows in formats of OpenAI that are not trained on as they are, are converted', async () => {
-  const formats: Record<string, [row: object, stored: object]> = {
-    developer: [
-      {
-        messages: [
-          { role: 'developer', content: 'Be brief.' },
-          { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
-          { role: 'assistant', content: 'Hi' },
-        ],
-      },
-      {
-        messages: [
-          { role: 'system', content: 'Be brief.' },
-          { role: 'user', content: 'Hello' },
-          { role: 'assistant', content: 'Hi' },
-        ],
-      },
-    ],
-    preferences: [
-      {
-        input: { messages: [{ role: 'user', content: 'Hello' }], tools: [], parallel_tool_calls: true },
-        preferred_output: [{ role: 'assistant', content: 'Hi' }],
-        non_preferred_output: [{ role: 'assistant', content: 'What?' }],
-      },
-      {
-        prompt: [{ role: 'user', content: 'Hello' }],
-        chosen: [{ role: 'assistant', content: 'Hi' }],
-        rejected: [{ role: 'assistant', content: 'What?' }],
-      },
-    ],
-  };
-  for (const [name, [row, wanted]] of Object.entries(formats)) {
-    const file = await upload(`${name}.jsonl`, `${JSON.stringify(row)}\n`.repeat(10));
-    assert.equal([file.filename, file.status], [`${name}.jsonl`, 'processed']);
-    const text = await (await client.files.content(file.id)).text();
-    assert.is(file.bytes, Buffer.byteLength(text));
-    assert.equal(JSON.parse(text.split('\n')[0] as string), wanted);
-    assert.ok(stored().includes(`${name}.jsonl`));
-    await client.files.delete(file.id);
-  }
-  assert.equal(stored(), []);
-});
-
 test('a file expires when its upload said so', async () => {
-  const brief = await startService();
+  const brief = await openInside();
   const other = new OpenAI({ baseURL: `${brief.url}/v1`, apiKey: 'none', maxRetries: 0 });
   const file = await other.files.create({
     file: await toFile(Buffer.from(rows(10)), 'brief.jsonl'),
@@ -158,7 +117,7 @@ test('a file expires when its upload said so', async () => {
   const past = new Date(Date.now() - 1000).toISOString();
   for (const row of store.fineTuning.files()) store.fineTuning.putFile({ ...row, expiresAt: past });
   store.close();
-  const later = await startService({ dataDir: brief.dataDir });
+  const later = await openInside({ dataDir: brief.dataDir });
   assert.is((await later.call('GET', `/v1/files/${file.id}`)).status, 404);
   await until(
     async () => (await later.call('GET', '/api/datasets')).body.datasets.length === 0,
@@ -187,20 +146,6 @@ const bad: Record<
     ['a.jsonl', '{"what":"else"}\n'.repeat(10)],
     'file',
     /Line 1: found what/,
-  ],
-  'tool calls': [
-    { purpose: 'fine-tune' },
-    [
-      'a.jsonl',
-      `${JSON.stringify({
-        messages: [
-          { role: 'user', content: 'Weather?' },
-          { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'w' } }] },
-        ],
-      })}\n`.repeat(10),
-    ],
-    'file',
-    /tool/i,
   ],
   'an anchor that there is not': [
     { purpose: 'fine-tune', 'expires_after[anchor]': 'last_used_at', 'expires_after[seconds]': '3600' },

@@ -3,13 +3,14 @@ import { hostname } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
-import { endAll, type Json, startService, type TestService } from '../service.ts';
+import type { Json } from '../client.ts';
+import { endAll, type InsideService, openInside } from '../inside-service.ts';
 
-let service: TestService;
+let service: InsideService;
 let operations: [string, string][] = [];
 
 test.before(async () => {
-  service = await startService({ args: ['--allowed-host', 'hone.example'] });
+  service = await openInside({ args: ['--allowed-host', 'hone.example'] });
   const { body } = await service.call('GET', '/api/openapi.json');
   operations = Object.entries(body.paths as Json).flatMap(([path, methods]) =>
     Object.keys(methods as Json).map((method): [string, string] => [

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, type TestService } from '../service.ts';
+import { endAll, type InsideService, openInside } from '../inside-service.ts';
 
-let service: TestService;
+let service: InsideService;
 /** The size in which a form is read (src/http/multipart.ts). */
 const pieceBytes = 2 ** 19;
 const boundary = 'edge';
@@ -16,7 +16,7 @@ const part = (content: string, disposition = 'name="file"; filename="rows.jsonl"
 const end = `--${boundary}--\r\n`;
 
 test.before(async () => {
-  service = await startService({ limits: { uploadBytes: 2 ** 21 } });
+  service = await openInside({ limits: { uploadBytes: 2 ** 21 } });
 });
 test.after(endAll);
 
