@@ -43,12 +43,17 @@ export function composeTraining(
     cluster: config.cluster !== null,
   });
   const judges = { registry, datasets, settingsContext, sizeOf };
+  const earlierRuns = createEarlierRuns(store);
+  const bytesPerRow = (name: string) => {
+    const found = datasets.find(name);
+    return found === null ? null : found.sizeBytes / Math.max(1, found.numExamples);
+  };
   const planner = createPlanner({
     ...judges,
     machine,
     selection,
     dataDir: config.dataDir,
-    earlierRuns: createEarlierRuns(store),
+    earlierRuns,
     otherRuns: createRunsUnderway({ store, jobsDir, share }),
   });
   const imports = createImports({
@@ -112,6 +117,11 @@ export function composeTraining(
       models,
       judges,
       launcher: createLauncher({ command: config, warm, hubToken: config.hubToken }),
+      times: {
+        earlierRuns,
+        bytesPerRow,
+        parametersOf: async (name) => (await sizeOf(name)).parameters,
+      },
       checkDisk: planner.checkDisk,
       places: { jobsDir, logsDir, tools },
       release: playground.releaseCheckpoints,

@@ -11,6 +11,8 @@ export interface JobView {
   readonly phase_progress: number | null;
   readonly progress: number;
   readonly message: string;
+  /** Until its end, with the export. */
+  readonly seconds_left: number | null;
   readonly last_metric: StepView | null;
   readonly error: { readonly message: string | null; readonly advice: string | null } | null;
 }
@@ -20,7 +22,6 @@ export interface StepView {
   readonly step: number;
   readonly total_steps: number;
   readonly loss: number | null;
-  readonly eta_seconds: number | null;
 }
 
 export interface Client {

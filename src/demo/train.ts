@@ -15,16 +15,17 @@ interface Seen {
   progress: number;
   phase: Phase | null;
   step: StepView | null;
+  left: number | null;
 }
 
-function describe({ phase, step }: Seen): string {
+function describe({ phase, step, left }: Seen): string {
   const words = phase === null ? 'starting' : phases[phase].label;
   const parts = [words.charAt(0).toLowerCase() + words.slice(1)];
   if (step !== null) {
     parts.push(`step ${step.step}/${step.total_steps}`);
     if (step.loss !== null) parts.push(`loss ${step.loss.toFixed(3)}`);
-    if (phase === 'train' && step.eta_seconds !== null) parts.push(`${Math.ceil(step.eta_seconds)} s left`);
   }
+  if (left !== null) parts.push(`about ${Math.ceil(left)} s left`);
   return parts.join(' · ');
 }
 
@@ -35,7 +36,7 @@ function describe({ phase, step }: Seen): string {
 export async function train(client: Client, request: Record<string, unknown>): Promise<JobView> {
   const started = await client.post<{ job_id: string }>('/api/finetune/start_training', request);
   const bar = startBar('Training');
-  const seen: Seen = { progress: 0, phase: null, step: null };
+  const seen: Seen = { progress: 0, phase: null, step: null, left: null };
   const show = () => bar.update(seen.progress / 100, describe(seen));
   const socket = follow(client.service, started.job_id, seen, show);
   let failedPolls = 0;
@@ -52,6 +53,7 @@ export async function train(client: Client, request: Record<string, unknown>): P
         continue;
       }
       Object.assign(seen, { progress: job.progress, phase: job.phase, step: job.last_metric });
+      seen.left = job.seconds_left;
       show();
       if (atRest.has(job.state)) {
         const loss = job.last_metric?.loss;

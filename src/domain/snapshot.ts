@@ -1,5 +1,13 @@
 import type { Frame } from './events/frame-log.ts';
-import { errorOf, type Job, jobName, lastPointOf, messageOf, progressOf } from './job-record/job.ts';
+import {
+  errorOf,
+  expectedEndOf,
+  type Job,
+  jobName,
+  lastPointOf,
+  messageOf,
+  progressOf,
+} from './job-record/job.ts';
 import type { Services } from './services.ts';
 
 /** How many of the newest points a snapshot carries; the whole series is at `/api/jobs/{job_id}/metrics`. */
@@ -45,6 +53,7 @@ function presentJob(job: Job) {
     phase: job.phase,
     phase_progress: job.phaseProgress,
     detail: job.phaseDetail,
+    expected_end: expectedEndOf(job),
     started_at: job.startedAt,
     last_metric: lastPointOf(job),
   };

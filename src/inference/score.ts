@@ -1,6 +1,6 @@
 /**
  * A program for the check after an export: scores token sequences with a GGUF and tokenizes texts with its vocabulary.
- * Reads one JSON request on stdin and writes one JSON response to stdout. On error it writes a JSON object
+ * Reads one JSON request on stdin and writes one JSON response to stdout, and before it lines with its progress if asked. On error it writes a JSON object
  * `{code, message}` to stderr and exits with code 1.
  */
 import { stat } from 'node:fs/promises';
@@ -29,6 +29,8 @@ const scoreRequest = v.strictObject({
   continuations: v.optional(v.array(v.strictObject({ tokens: tokenIds, maxTokens: v.number() })), []),
   /** Tokens that end a part of a continuation, and not the continuation, as the library says of some. */
   goesOn: v.optional(tokenIds, []),
+  /** Whether a line `done N` is written for each sequence and continuation. */
+  tells: v.optional(v.boolean(), false),
 });
 export type ScoreRequest = v.InferOutput<typeof scoreRequest>;
 
@@ -84,6 +86,11 @@ async function score(llama: Llama, request: ScoreRequest): Promise<ScoreAnswer> 
     });
     const sequence = context.getSequence();
     const scored: ScoreAnswer['sequences'] = [];
+    let done = 0;
+    const tell = () => {
+      done += 1;
+      if (request.tells) process.stdout.write(`done ${done}\n`);
+    };
     for (const { tokens, positions, ids } of request.sequences) {
       await sequence.clearHistory();
       const wanted = new Map(positions.map((at, index) => [at, ids[index] ?? []]));
@@ -96,6 +103,7 @@ async function score(llama: Llama, request: ScoreRequest): Promise<ScoreAnswer> 
         }),
       );
       scored.push(scoresOf(positions.map((at) => scoreNext(answers[at]?.next, wanted.get(at) ?? []))));
+      tell();
     }
     const continuations: number[][] = [];
     for (const { tokens, maxTokens } of request.continuations) {
@@ -110,6 +118,7 @@ async function score(llama: Llama, request: ScoreRequest): Promise<ScoreAnswer> 
         }
       }
       continuations.push(generated);
+      tell();
     }
     return { sequences: scored, texts, continuations };
   } finally {

@@ -92,7 +92,7 @@ def compare_renderings(job: Job, numbered: Iterable[tuple[int, Row]], stored: Pa
 def _send(job: Job, pipe: IO[bytes], numbered: Iterable[tuple[int, Row]], asked: array[int]) -> None:
     """Writes the renderings of all rows to `pipe`, until its reader has found a difference."""
     numbered = iter(numbered)
-    done = 0
+    done, report = 0, rows.reporter(job, "compared with the playground's text")
     try:
         while batch := list(islice(numbered, rows.BATCH_ROWS)):
             job.beat_or_stop()
@@ -101,8 +101,7 @@ def _send(job: Job, pipe: IO[bytes], numbered: Iterable[tuple[int, Row]], asked:
                 asked.extend([number] * len(renderings))
                 pipe.write("".join(f"{json.dumps(one)}\n" for one in renderings).encode())
             done += len(batch)
-            if done % rows.REPORT_ROWS == 0:
-                rows.report_progress(job, done, "compared with the playground's text")
+            report(done)
         pipe.close()
     except BrokenPipeError:
         pass

@@ -33,8 +33,6 @@ Made = TypeVar("Made")
 
 # Rows of a batch; larger ones are no faster and delay a stop.
 BATCH_ROWS = 256
-# Rows between two progress reports.
-REPORT_ROWS = BATCH_ROWS * 40
 # Rows that are packed at once, in about a second.
 CHUNK_ROWS = 10_000
 
@@ -139,7 +137,7 @@ def _write_dataset(
     writer = ArrowWriter(features=features, path=str(path) + ".tmp", writer_batch_size=1000)
     rows = job_rows(job)
     produce = vocabulary.checked(job.tokenizer, job.config, produce)
-    done = 0
+    done, report = 0, reporter(job, "as tokens")
     while batch := list(islice(rows, BATCH_ROWS)):
         job.beat_or_stop()
         for (number, _), produced in zip(batch, in_rows(batch, produce), strict=True):
@@ -147,8 +145,7 @@ def _write_dataset(
             for record in [produced] if isinstance(produced, Mapping) else produced or ():
                 writer.write({"row": number, **record})
         done += len(batch)
-        if done % REPORT_ROWS == 0:
-            report_progress(job, done, "as tokens")
+        report(done)
     writer.finalize()
     os.replace(str(path) + ".tmp", path)
     note.write_text(json.dumps({"left_out": left_out}), encoding="utf-8")
@@ -189,11 +186,27 @@ def pack(job: Job, dataset: Dataset, length: int) -> Dataset:
     return concatenate_datasets(pieces)
 
 
+def reporter(job: Job, what: str) -> Callable[[int], None]:
+    """A function that reports how many of the job's rows are done, unless it did so just before."""
+    report, total = job.reports("load"), _rows_of(job)
+
+    def progress(done: int) -> None:
+        if done < total:
+            report(done / total, f"dataset: {done:,} of {total:,} rows {what}")
+
+    return progress
+
+
 def report_progress(job: Job, done: int, what: str) -> None:
     """Reports how many of the job's rows are done."""
-    validation = job.spec.validation
-    total = max(job.spec.dataset.rows + (validation.rows if validation else 0), done)
+    total = max(_rows_of(job), done)
     job.phase("load", done / total, f"dataset: {done:,} of {total:,} rows {what}")
+
+
+def _rows_of(job: Job) -> int:
+    """The number of rows of the job's datasets."""
+    validation = job.spec.validation
+    return job.spec.dataset.rows + (validation.rows if validation else 0)
 
 
 def training_and_held_out(job: Job, dataset: Dataset) -> tuple[Dataset, Dataset | None]:

@@ -20,6 +20,8 @@ from trainer.protocol.failures import Failure
 LOOK_SECONDS = 0.5
 # What a library says that aborts: a failed assertion, or an exception that nothing caught.
 ABORTED = re.compile(r"GGML_ASSERT\(.*|GGML_ABORT.*|what\(\):.*")
+# What the scoring program says before the number of sequences and continuations that are done.
+DONE = "done "
 # Time for a program to exit after SIGTERM.
 GRACE_SECONDS = 5
 
@@ -199,12 +201,25 @@ class Scorer:
                 stream.close()
         self._opened.close()
 
-    def answer(self, request: Mapping[str, object], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
-        """The program's answer to `request`; src/inference/score.ts describes both. Raises Failure and what
+    def answer(
+        self,
+        request: Mapping[str, object],
+        beat_or_stop: Callable[[], None],
+        on_done: Callable[[int], None] = lambda count: None,
+    ) -> dict[str, Any]:
+        """The program's answer to `request`; src/inference/score.ts describes both. `on_done` gets how many
+        sequences and continuations are done, if the request has `tells`. Raises Failure and what
         `beat_or_stop` does."""
         lines: list[str] = []
         given = json.dumps(request).encode()
-        status, complaints = _feed(self._process, given, self._complaints, lines.append, beat_or_stop)
+
+        def hear(line: str) -> None:
+            if line.startswith(DONE):
+                on_done(int(line.removeprefix(DONE)))
+            else:
+                lines.append(line)
+
+        status, complaints = _feed(self._process, given, self._complaints, hear, beat_or_stop)
         if status != 0:
             raise _explain("Loading the finished GGUF", status, complaints)
         for line in reversed(lines):
@@ -213,7 +228,12 @@ class Scorer:
         raise Failure("internal", "The scoring program gave no answer.", "Export again.", complaints[-2000:])
 
 
-def score(argv: list[str], request: Mapping[str, object], beat_or_stop: Callable[[], None]) -> dict[str, Any]:
+def score(
+    argv: list[str],
+    request: Mapping[str, object],
+    beat_or_stop: Callable[[], None],
+    on_done: Callable[[int], None] = lambda count: None,
+) -> dict[str, Any]:
     """As `Scorer.answer`, of a program that is started now."""
     with Scorer(argv) as scorer:
-        return scorer.answer(request, beat_or_stop)
+        return scorer.answer(request, beat_or_stop, on_done)

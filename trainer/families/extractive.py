@@ -137,12 +137,12 @@ def token_counts(job: Job) -> np.ndarray:
     import numpy
 
     counts, every = array("i"), rows.job_rows(job)
+    report = rows.reporter(job, "measured")
     while batch := [row for _, row in islice(every, rows.BATCH_ROWS)]:
         job.beat_or_stop()
         encoded = job.tokenizer([row["question"] for row in batch], [row["context"] for row in batch])
         counts.extend(map(len, encoded.input_ids))
-        if len(counts) % rows.REPORT_ROWS == 0:
-            rows.report_progress(job, len(counts), "measured")
+        report(len(counts))
     return numpy.frombuffer(counts, dtype=numpy.int32) if counts else numpy.zeros(0, numpy.int32)
 
 

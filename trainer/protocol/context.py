@@ -85,16 +85,33 @@ class JobContext:
         That function beats, raises Stopped when a stop was requested, and reports every REPORT_SECONDS.
         """
         self.phase(name, 0.0, detail)
-        reported = time.monotonic()
+        report = self.reports(name)
 
         def progress(share: float) -> None:
-            nonlocal reported
             self.beat_or_stop()
+            report(share, detail)
+
+        return progress
+
+    def count(self, name: str, what: str, total: int) -> Callable[[int], None]:
+        """Starts a phase of `total` things, such as rows, and returns the function to call with how many are
+        done, which reports every REPORT_SECONDS. It neither beats nor stops."""
+        self.phase(name, 0.0, f"{what} 0 of {total:,}")
+        report = self.reports(name)
+        return lambda done: report(done / max(1, total), f"{what} {done:,} of {total:,}")
+
+    def reports(self, name: str) -> Callable[[float, str], None]:
+        """A function that reports a phase's progress (0…1) and what it is at, every REPORT_SECONDS and at its
+        end."""
+        reported = time.monotonic()
+
+        def report(share: float, detail: str) -> None:
+            nonlocal reported
             if share >= 1.0 or time.monotonic() - reported >= REPORT_SECONDS:
                 self.phase(name, round(min(1.0, share), 4), detail)
                 reported = time.monotonic()
 
-        return progress
+        return report
 
     def warn(self, code: str, message: str) -> None:
         """Reports something that the user should know and that does not end the run."""

@@ -62,6 +62,18 @@ class Reporter(TrainerCallback):
         self.tokens_per_step: float | None = None
         self.started = self.step_started = self.last_save = time.monotonic()
         self.board = TensorBoardLog()
+        self._batch_evaluated: Callable[[], None] = lambda: None
+
+    def evaluating(self, batches: int, rows: int, report: Callable[[int], None]) -> None:
+        """Reports the rows of an evaluation that begins with `report` as its batches are done."""
+        done = 0
+
+        def evaluated() -> None:
+            nonlocal done
+            done = min(batches, done + 1)
+            report(round(rows * done / max(1, batches)))
+
+        self._batch_evaluated = evaluated
 
     def facts(self) -> Facts:
         """What a checkpoint stores so that a resumed run continues the counts."""
@@ -185,6 +197,7 @@ class Reporter(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
     ) -> None:
         self.job.heartbeat.beat()
+        self._batch_evaluated()
         self._decide(False, self.job.rank.decide)
         if self.stop_reason:
             raise Stopped

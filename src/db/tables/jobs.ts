@@ -33,6 +33,8 @@ export interface JobRow {
   readonly phaseProgress: number | null;
   readonly phaseDetail: string | null;
   readonly lastMetric: unknown;
+  /** What the time left of the latest attempt is told by. */
+  readonly clock: unknown;
   readonly resultMetrics: unknown;
   readonly verification: unknown;
   readonly export: unknown;
@@ -68,6 +70,7 @@ export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt' | De
 const jsonColumns = new Set([
   'spec',
   'lastMetric',
+  'clock',
   'resultMetrics',
   'verification',
   'export',
@@ -100,6 +103,7 @@ const columnNames: Record<keyof JobRow, string> = {
   phaseProgress: 'phase_progress',
   phaseDetail: 'phase_detail',
   lastMetric: 'last_metric',
+  clock: 'clock',
   resultMetrics: 'result_metrics',
   verification: 'verification',
   export: 'export',

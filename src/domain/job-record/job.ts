@@ -4,6 +4,8 @@ import type { ExportOutcome, LineOf, Verification } from '../../contract/journal
 import type { JobRow } from '../../db/tables/jobs.ts';
 import { inSentences } from '../../errors.ts';
 import { defaultName } from './identity.ts';
+import type { RunClock } from './timing/run-clock.ts';
+import { secondsLeft } from './timing/time-left.ts';
 
 export {
   exportedFile,
@@ -18,6 +20,7 @@ export interface Job extends JobRow {
   readonly state: JobState;
   readonly phase: Phase | null;
   readonly lastMetric: LineOf<'metric'> | null;
+  readonly clock: RunClock | null;
   readonly resultMetrics: Readonly<Record<string, number | null>> | null;
   readonly verification: Verification | null;
   /** `null` until it has completed, or as `exportOf` derives it. */
@@ -70,6 +73,19 @@ export function progressOf(job: Job): number {
   else if (before >= 0 && metric === null) percent = (trainFrom * (before + within)) / preparation.length;
   else if (job.phase === null) percent = 0;
   return Math.max(job.progress ?? 0, Math.min(99.9, Math.round(percent * 10) / 10));
+}
+
+/** When a job is expected to end, in milliseconds since 1970; `null` before that is known, and of one that does not run. */
+export function expectedEnd({ state, clock }: Job): number | null {
+  if (clock === null || (state !== 'starting' && state !== 'running')) return null;
+  const left = secondsLeft(clock);
+  return left === null ? null : Math.round((clock.at + left) * 1000);
+}
+
+/** The same as a time stamp. */
+export function expectedEndOf(job: Job): string | null {
+  const end = expectedEnd(job);
+  return end === null ? null : new Date(end).toISOString();
 }
 
 /** A sentence about what a job is doing or how it ended. */

@@ -1,8 +1,10 @@
-import { type JobState, phasesOf } from '../../contract/jobs.ts';
+import { type JobState, type Phase, phases, phasesOf } from '../../contract/jobs.ts';
+import type { Quantization } from '../../contract/models/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { heldOutRows } from '../../contract/training/steps.ts';
 import type { Store } from '../../db/store.ts';
 import { type Job, jobName } from '../job-record/job.ts';
+import type { PlannedPart } from '../job-record/timing/time-plan.ts';
 import type { StepTime } from '../training/estimate/step-times.ts';
 import type { TimedRun } from '../training/estimate/time-estimate.ts';
 
@@ -26,10 +28,11 @@ interface StoredSpec {
   readonly settings?: Settings;
   readonly dataset?: { readonly name: string; readonly rows: number };
   readonly validation?: { readonly rows: number } | null;
+  readonly export?: { readonly quantizations: readonly Quantization[] } | null;
 }
 
 function timedRun(store: Store, job: Job): TimedRun | null {
-  const { settings, dataset, validation } = (job.spec ?? {}) as StoredSpec;
+  const { settings, dataset, validation, export: made } = (job.spec ?? {}) as StoredSpec;
   const { lastMetric: last } = job;
   if (last === null || settings === undefined || dataset?.rows === undefined) return null;
   return {
@@ -42,6 +45,7 @@ function timedRun(store: Store, job: Job): TimedRun | null {
     heldOutRows: validation?.rows ?? heldOutRows(dataset.rows, settings.eval_split),
     steps: last.step,
     tokens: last.tokens,
+    quantizations: made?.quantizations ?? [],
     stepTimes: () => stepTimes(store, job),
     ...times(store, job, last.elapsed_seconds),
   };
@@ -61,10 +65,7 @@ function stepTimes({ events }: Store, { id }: Job): StepTime[] {
   });
 }
 
-type Times = Pick<
-  TimedRun,
-  'stepSeconds' | 'evaluationSeconds' | 'prepareSeconds' | 'savingSeconds' | 'exportSeconds'
->;
+type Times = Pick<TimedRun, 'stepSeconds' | 'evaluationSeconds' | 'partSeconds'>;
 
 /**
  * What took how long, by the times at which the phases of a job began.
@@ -73,7 +74,7 @@ type Times = Pick<
 function times(store: Store, job: Job, elapsed: number): Times {
   const changes = store.events
     .ofJob(job.id, 'status')
-    .map(({ time, payload }) => ({ at: Date.parse(time) / 1000, phase: payload.phase }));
+    .map(({ time, payload }) => ({ at: Date.parse(time) / 1000, phase: payload.phase as Phase | null }));
   const evaluations = changes.flatMap(({ at, phase }, index) => {
     const next = changes[index + 1];
     // One that was interrupted tells nothing.
@@ -83,22 +84,51 @@ function times(store: Store, job: Job, elapsed: number): Times {
   const evaluationSeconds = evaluations.length === 0 ? null : secondsOf(evaluations) / evaluations.length;
 
   // The rest is that of the latest attempt.
-  const startedAt = job.startedAt === null ? null : Date.parse(job.startedAt) / 1000;
-  const began = changes.filter(({ at }) => startedAt !== null && at >= startedAt);
-  const trained = began.find(({ phase }) => phase === 'train')?.at;
-  const exported = began.find(({ phase }) => exporting.includes(phase))?.at;
+  const startedAt = job.startedAt === null ? Number.POSITIVE_INFINITY : Date.parse(job.startedAt) / 1000;
+  const began = changes.filter(({ at }) => at >= startedAt);
   const ended = job.endedAt === null || job.state !== 'completed' ? null : Date.parse(job.endedAt) / 1000;
+  const parts: Partial<Record<PlannedPart, number>> = {};
+  const add = (part: PlannedPart, seconds: number) => {
+    parts[part] = (parts[part] ?? 0) + Math.max(0, seconds);
+  };
+  const first = began.find(({ phase }) => phase !== null);
+  if (first !== undefined) add('start', first.at - startedAt);
+  for (const [index, { at, phase }] of began.entries()) {
+    const end = began[index + 1]?.at ?? ended;
+    if (phase !== null && phases[phase].stage !== 'Train' && end !== null) add(phase, end - at);
+  }
+  const trained = began.find(({ phase }) => phase === 'train')?.at;
   const isResumed = job.earlierSeconds > 0;
   const lastStep = trained === undefined || isResumed ? Number.POSITIVE_INFINITY : trained + elapsed;
   const during = evaluations.filter(({ at }) => at < lastStep);
   const afterwards = evaluations.filter(({ at }) => at >= lastStep);
-  const saved = exported ?? ended;
+  const answers = answerTimes(store, job);
+  if (trained !== undefined && evaluations.length === 0 && answers.base !== null)
+    add('answers', answers.base - trained);
+  const saved = began.find(({ phase }) => exporting.includes(phase))?.at ?? ended;
+  if (ended !== null && saved !== null && lastStep <= saved)
+    add('save', saved - lastStep - secondsOf(afterwards) - answers.lastSeconds);
   return {
-    stepSeconds: Math.max(0, elapsed - secondsOf(during)),
+    stepSeconds: Math.max(0, elapsed - secondsOf(during) - (parts.answers ?? 0)),
     evaluationSeconds,
-    prepareSeconds: trained === undefined || startedAt === null ? null : Math.max(0, trained - startedAt),
-    savingSeconds:
-      ended === null || saved === null || lastStep > saved ? null : saved - lastStep - secondsOf(afterwards),
-    exportSeconds: exported === undefined || ended === null ? null : Math.max(0, ended - exported),
+    partSeconds: parts,
+  };
+}
+
+/** When the base model had answered, and how long the answers at the last checkpoint took. */
+function answerTimes(store: Store, job: Job): { readonly base: number | null; readonly lastSeconds: number } {
+  const log = store.events.ofJob(job.id, 'log').map(({ time, payload }) => ({
+    at: Date.parse(time) / 1000,
+    kind: payload.kind,
+    step: payload.step,
+    isOfFile: payload.file !== undefined,
+  }));
+  const answered = (step: unknown) =>
+    log.find((one) => one.kind === 'sample' && one.step === step && !one.isOfFile)?.at ?? null;
+  const saved = log.findLast(({ kind }) => kind === 'checkpoint');
+  const last = saved === undefined ? null : answered(saved.step);
+  return {
+    base: answered(0),
+    lastSeconds: saved === undefined || last === null ? 0 : Math.max(0, last - saved.at),
   };
 }

@@ -4,8 +4,9 @@ import type { JournalLine } from '../../contract/journal.ts';
 import type { JobChange } from '../../db/tables/jobs.ts';
 import type { Emit } from '../events/frame-log.ts';
 import { type Engine, engineWords } from '../job-record/engine.ts';
-import { type Job, jobName, progressOf } from '../job-record/job.ts';
+import { expectedEndOf, type Job, jobName, progressOf } from '../job-record/job.ts';
 import { checkTransition } from '../job-record/job-states.ts';
+import { advance } from '../job-record/timing/run-clock.ts';
 import type { EndLine } from './run/run-outcome.ts';
 
 /** The code of the trainer's warning that it will not make a GGUF although one was optional. */
@@ -35,6 +36,7 @@ export function applyLines(
     current = { ...current, progress: progressOf(current) };
   };
   for (const line of lines) {
+    if (current.clock !== null) current = { ...current, clock: advance(current.clock, line) };
     // It may be read long after it was written, if the service was not running.
     const tell = (type: FrameType, payload: Record<string, unknown>) =>
       emit(type, job.id, payload, line.time);
@@ -75,6 +77,7 @@ export function applyLines(
           kind: 'train',
           ...withoutHead(line),
           progress: progressOf(current),
+          expected_end: expectedEndOf(current),
           ...(hardware === null ? {} : { hardware }),
         });
         break;
@@ -138,6 +141,7 @@ function progressPayload(job: Job): Record<string, unknown> {
     phase: job.phase,
     phase_progress: job.phaseProgress,
     detail: job.phaseDetail,
+    expected_end: expectedEndOf(job),
     name: jobName(job.id),
   };
 }

@@ -26,6 +26,7 @@ import type { Share } from './run/devices.ts';
 import type { Waits } from './run/follower.ts';
 import { recoverRuns } from './run/job-recovery.ts';
 import { createJobRuns, type JobRunsOptions, workersOf } from './run/job-runs.ts';
+import type { TimeSources } from './run/plan-run.ts';
 import { whyItWaits } from './why-it-waits.ts';
 
 export interface JobsOptions {
@@ -33,6 +34,8 @@ export interface JobsOptions {
   readonly frames: FrameLog;
   readonly models: Models;
   readonly launcher: Launcher;
+  /** What tells how long a run will take. */
+  readonly times: TimeSources;
   readonly judges: Judges;
   /** Checks that a request will fit on the disk. @throws AppError `disk_full`. */
   readonly checkDisk: (judged: JudgedRequest) => Promise<void>;

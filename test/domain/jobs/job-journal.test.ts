@@ -5,7 +5,14 @@ import type { JournalLine } from '../../../src/contract/journal.ts';
 import type { Job } from '../../../src/domain/job-record/job.ts';
 import { applyLines } from '../../../src/domain/jobs/job-journal.ts';
 
-const started = { id: 1, state: 'running', progress: null, phase: null, lastMetric: null } as unknown as Job;
+const started = {
+  id: 1,
+  state: 'running',
+  progress: null,
+  phase: null,
+  lastMetric: null,
+  clock: null,
+} as unknown as Job;
 
 test('the progress of a job never falls, though parts of a phase are each counted from 0', () => {
   const told: unknown[] = [];

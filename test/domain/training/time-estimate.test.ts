@@ -12,16 +12,33 @@ const settings = {
   ...{ eval_split: 0, eval_steps: null, workers: 1 },
 } as Settings;
 
+const parts = {
+  start: 1,
+  check: 1,
+  load: 7,
+  probe: 1,
+  answers: 0,
+  save: 0,
+  merge: 10,
+  convert: 10,
+  verify: 10,
+};
+
 /** 100 steps of 8 rows with 50 tokens each took 200 s: 5 ms a token. */
 const earlier: TimedRun = {
   ...{ name: 'train_1', strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl' },
   ...{ rows: 400, heldOutRows: 0, steps: 100, stepSeconds: 200, tokens: 100 * 8 * 50 },
   stepTimes: () => [],
-  ...{ evaluationSeconds: null, prepareSeconds: 10, savingSeconds: 0, exportSeconds: 30 },
+  ...{ evaluationSeconds: null, partSeconds: parts, quantizations: ['Q8_0'] },
 };
 const plan = (changes: Partial<PlannedRun> = {}): PlannedRun => ({
   ...{ strategy: 'sft', provider: 'standard', settings, dataset: 'a.jsonl', rows: 400, heldOutRows: 0 },
-  ...{ steps: 100, hasExport: true, bytesPerRow: (name) => (name === 'a.jsonl' ? 200 : 600) },
+  ...{
+    steps: 100,
+    quantizations: ['Q8_0'],
+    parameters: null,
+    bytesPerRow: (name) => (name === 'a.jsonl' ? 200 : 600),
+  },
   ...changes,
 });
 const trained = (changes: Partial<PlannedRun>, runs: readonly TimedRun[] = [earlier]) =>
@@ -32,7 +49,7 @@ test('the same run takes what it took, and the time follows the work', () => {
     ...{ totalSeconds: 240, trainSeconds: 200, prepareSeconds: 10, exportSeconds: 30 },
     ...{ basis: 'train_1', isRough: false },
   });
-  assert.is(estimateTime([earlier], plan({ hasExport: false }))?.totalSeconds, 210);
+  assert.is(estimateTime([earlier], plan({ quantizations: [] }))?.totalSeconds, 210);
   assert.is(trained({ steps: 300 }), 600);
   assert.is(trained({ settings: { ...settings, gradient_accumulation_steps: 4 } }), 400);
   // Rows of another dataset are three times as long, but no longer than a sequence may be.
@@ -65,7 +82,7 @@ test('evaluations count by their rows', () => {
 });
 
 test('evaluations that an earlier run has made count by the time that they took, and by their rows', () => {
-  const evaluated = { ...earlier, heldOutRows: 40, evaluationSeconds: 6, savingSeconds: 2 };
+  const evaluated = { ...earlier, heldOutRows: 40, evaluationSeconds: 6, partSeconds: { ...parts, save: 2 } };
   const often = { ...settings, eval_steps: 25, eval_split: 0.1 };
   const seconds = (planned: Partial<PlannedRun>) => trained(planned, [evaluated]) as number;
   assert.is(seconds({ settings: often, heldOutRows: 40 }), 200 + 5 * 6 + 2);
@@ -90,7 +107,7 @@ test('the run that is most like it is the basis, and what differs in more than i
 test('runs without a step tell nothing, and what one run does not tell another may', () => {
   assert.is(estimateTime([], plan()), null);
   assert.is(estimateTime([{ ...earlier, steps: 0, tokens: 0, stepSeconds: 0 }], plan()), null);
-  const stopped = { ...earlier, name: 'train_3', exportSeconds: null };
+  const stopped = { ...earlier, name: 'train_3', partSeconds: { start: 1 } };
   const told = estimateTime([stopped, earlier], plan());
   assert.equal([told?.basis, told?.exportSeconds], ['train_3', 30]);
 });

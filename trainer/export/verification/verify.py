@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainer.export import node_tools
 from trainer.export.kept import REFERENCE
@@ -63,8 +64,7 @@ def verify(
     """
     if exact.wrong is not None:
         raise _failure(quantization, exact.wrong)
-    job.phase("verify", 0.5, f"{quantization} in llama.cpp")
-    request = {
+    request: dict[str, Any] = {
         "gguf": str(gguf),
         "sequences": [
             {"tokens": tokens, "positions": positions, "ids": ids}
@@ -73,9 +73,12 @@ def verify(
         "texts": texts,
         "continuations": golden.continuations() if golden else [],
         "goesOn": golden.goes_on() if golden else [],
+        "tells": True,
     }
     assert job.spec.tools is not None
-    answer = node_tools.score(job.spec.tools.score, request, job.beat_or_stop)
+    total = len(known.sequences) + len(request["continuations"])
+    done = job.count("verify", f"{quantization} in llama.cpp, prompt", total)
+    answer = node_tools.score(job.spec.tools.score, request, job.beat_or_stop, done)
     figures = compare(known, answer, texts, expected, dead_from(quantization, known), exact.unknown)
     if figures.dead:
         raise _failure(quantization, figures.reason, json.dumps(figures.as_dict()))

@@ -52,6 +52,9 @@ def at(moment: str, act: Callable[[], None], run: Callable[[Path], int] = jobs.t
         def write_and_tell(self, type: str, **fields) -> None:
             write(self, type, **fields)
             phase = fields.get("phase")
+            if phase == "evaluate" and fields["progress"] != 0.0:
+                # It goes on.
+                return
             reached(fields["detail"] if phase == "load" else phase or type)
 
         def sync_and_tell(folder: Path) -> None:

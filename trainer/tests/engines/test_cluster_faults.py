@@ -125,7 +125,8 @@ _write = Reports.write
 def write(self, type, **fields):
     _write(self, type, **fields)
     phase, detail = fields.get("phase"), fields.get("detail")
-    if {moment!r} in ((detail,) if detail == "the base model" else (type, phase, detail)):
+    base = "the base model"
+    if {moment!r} in ((base,) if (detail or "").startswith(base) else (type, phase, detail)):
         open({reached!r}, "w").close()
         while self.reason() is None:
             self.beat()

@@ -47,12 +47,16 @@ class Checkpoints(Part):
         with kept_random_state():
             return super().evaluate_at_step(usual)
 
-    def evaluation_loop(
-        self, *args: object, metric_key_prefix: str = "eval", **kwargs: object
-    ) -> EvalLoopOutput:
+    def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> EvalLoopOutput:
         job = self.job
-        job.phase("evaluate", None, None if self.state.global_step > 0 else "the base model")
+        loader = args[0] if args else kwargs["dataloader"]
+        of_base = "" if self.state.global_step > 0 else "the base model, "
+        report = job.count("evaluate", f"{of_base}row", len(loader.dataset))
+        self.reporter.evaluating(len(loader), len(loader.dataset), report)
         output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
+        prompts = len(self.answers.prompts.scored)
+        if prompts:
+            job.phase("evaluate", None, f"{of_base}answers to {prompts:,} rows")
         for name, value in job.rank.once(self.answers.in_evaluation).items():
             output.metrics[f"{metric_key_prefix}_{name}"] = value
         job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)

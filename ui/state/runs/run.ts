@@ -18,6 +18,11 @@ export interface RunRecord {
   readonly gone?: 'deleted' | 'discarded';
 }
 
+/** What a frame says of the expected end; those of earlier releases say nothing. */
+const endOf = ({ expected_end: end }: { readonly expected_end?: string | null | undefined }) => ({
+  expected_end: end ?? null,
+});
+
 /** A run: its record, metrics and events, updated by frames. */
 export class Run extends Store<RunRecord> {
   readonly jobId: string;
@@ -116,7 +121,10 @@ export class Run extends Store<RunRecord> {
         } else {
           this.series.add(frame);
           if (job !== null && frame.progress !== undefined) {
-            this.set({ job: { ...job, progress: frame.progress, last_metric: { ...frame } }, error: null });
+            this.set({
+              job: { ...job, progress: frame.progress, ...endOf(frame), last_metric: { ...frame } },
+              error: null,
+            });
             return;
           }
         }
@@ -132,7 +140,10 @@ export class Run extends Store<RunRecord> {
         if (job === null) break;
         const { progress, phase, phase_progress, detail } = frame;
         const state = frame.type === 'status' ? frame.state : job.state;
-        this.set({ job: { ...job, state, progress, phase, phase_progress, detail }, error: null });
+        this.set({
+          job: { ...job, state, progress, phase, phase_progress, detail, ...endOf(frame) },
+          error: null,
+        });
         // A run that is being discarded is about to be deleted.
         const isDiscarded = frame.type === 'status' && frame.discarded === true;
         if (!isDiscarded && (isEnded(state) || state !== job.state)) void this.#refreshJob();

@@ -1,26 +1,19 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Job, JobDetail } from '../../api/types.ts';
 import { smoothedEnd } from '../../charts/smoothing.ts';
-import {
-  formatCount,
-  formatDuration,
-  formatMemory,
-  formatNumber,
-  formatPercent,
-} from '../../elements/format.ts';
+import { formatCount, formatMemory, formatNumber, formatPercent } from '../../elements/format.ts';
 import { errorPanel, figure, progressBar } from '../../elements/parts.ts';
 import { chartOptions } from '../../state/runs/chart-options.ts';
 import { isActive, phaseName, runStages, stateName } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
 import './elapsed.ts';
+import './time-left.ts';
 
 /** Parts shared by the dashboard and the run page. */
 
 /** A run's progress: percent, phase, stages and time left. */
 export function runProgress(job: Job): TemplateResult {
-  const last = job.last_metric;
   const active = isActive(job.state);
-  const eta = active && job.phase === 'train' ? last?.eta_seconds : null;
   return html`<div class="run-progress">
     <div class="row between baseline">
       <p class="run-phase">${active ? phaseName(job.phase) || job.message : endWords(job)}</p>
@@ -32,13 +25,20 @@ export function runProgress(job: Job): TemplateResult {
       ${
         active
           ? html`<p class="run-left muted tabular">
-              ${job.detail ? html`<bdi>${job.detail}</bdi>` : nothing}
-              ${eta == null ? nothing : html`about <b>${formatDuration(eta)}</b> left`}
+              ${phaseDetail(job)}
+              <hone-time-left .end=${job.expected_end}></hone-time-left>
             </p>`
           : nothing
       }
     </div>
   </div>`;
+}
+
+/** What a phase is at, and how far; the steps of a training are shown elsewhere. */
+function phaseDetail({ phase, phase_progress: share, detail }: Job): TemplateResult | typeof nothing {
+  const percent = share === null || phase === 'train' ? '' : `${Math.floor(100 * share)}%`;
+  if (!detail && percent === '') return nothing;
+  return html`<span>${detail ? html`<bdi>${detail}</bdi>` : nothing}${detail && percent !== '' ? ' · ' : ''}${percent}</span>`;
 }
 
 /** How a run ended; the cause of a failure is shown separately. */

@@ -35,7 +35,7 @@ const hardwareTrace = v.strictObject({
 const pointFields = fieldSchemas(journalLines.metric);
 const evalFields = fieldSchemas(journalLines.eval);
 /** Steps shorter than the sampling interval have no hardware usage. */
-const measured = { progress: percent, hardware: v.optional(hardwareTrace) };
+const measured = { progress: percent, expected_end: v.optional(text), hardware: v.optional(hardwareTrace) };
 
 /** The latest point of a job. */
 export const lastPoint = v.strictObject(pointFields);
@@ -52,6 +52,8 @@ const standing = {
   phase,
   phase_progress: number,
   detail: text,
+  /** When the job is expected to end. */
+  expected_end: v.optional(text),
   name: v.string(),
 };
 
@@ -228,6 +230,7 @@ const snapshotFrame = v.strictObject({
       phase,
       phase_progress: number,
       detail: text,
+      expected_end: text,
       started_at: text,
       last_metric: v.nullable(lastPoint),
     }),

@@ -32,6 +32,8 @@ export const job = {
   phase: 'train',
   phase_progress: null,
   detail: null,
+  seconds_left: 262.4,
+  expected_end: '2026-11-21T12:08:07.400Z',
   last_metric: point,
   metrics: null,
   verification: null,
@@ -48,6 +50,8 @@ const stopped = {
   state: 'stopped',
   message: 'Training was stopped at step 75; it can be resumed',
   ended_at: '2026-11-21T12:03:45.000Z',
+  seconds_left: null,
+  expected_end: null,
   resumable: true,
 };
 export const settings = {

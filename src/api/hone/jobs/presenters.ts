@@ -6,6 +6,8 @@ import type { Consumption } from '../../../domain/events/consumption.ts';
 import { engineOf } from '../../../domain/job-record/engine.ts';
 import {
   displayNameOf,
+  expectedEnd,
+  expectedEndOf,
   exportOf,
   type Job,
   jobName,
@@ -16,6 +18,12 @@ import {
 import type { Verdict } from '../../../domain/jobs/verdict.ts';
 import { sweepName } from '../../../domain/sweeps/sweep.ts';
 import { repeatedRequest } from '../../../domain/training/repeated-request.ts';
+
+/** How long a job still takes, in seconds. */
+function secondsLeft(job: Job): number | null {
+  const end = expectedEnd(job);
+  return end === null ? null : Math.max(0, Math.round((end - Date.now()) / 100) / 10);
+}
 
 export function presentJob(job: Job) {
   const failed = job.state === 'failed' || job.state === 'interrupted';
@@ -47,6 +55,8 @@ export function presentJob(job: Job) {
     phase: job.phase,
     phase_progress: job.phaseProgress,
     detail: job.phaseDetail,
+    seconds_left: secondsLeft(job),
+    expected_end: expectedEndOf(job),
     last_metric: lastPointOf(job),
     metrics: job.resultMetrics,
     verification: job.verification as Verification | null,

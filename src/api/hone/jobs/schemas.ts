@@ -88,6 +88,10 @@ export const job = v.object({
   phase: v.nullable(v.picklist(phaseNames)),
   phase_progress: v.nullable(v.number()),
   detail: v.nullable(v.string()),
+  /** How long it still takes, export and verification included; `null` unless it runs, and before that is known. */
+  seconds_left: v.nullable(v.number()),
+  /** When it is expected to end. */
+  expected_end: v.nullable(v.string()),
   last_metric: v.nullable(lastPoint),
   metrics: v.nullable(v.record(v.string(), v.nullable(v.number()))),
   verification: v.nullable(verification),

@@ -1,5 +1,6 @@
 import type { FineTuningJob, NamedCheckpoint } from '../../../domain/fine-tuning/fine-tuning-jobs.ts';
 import type { JobEvent } from '../../../domain/fine-tuning/job-events.ts';
+import { expectedEnd } from '../../../domain/job-record/job.ts';
 import { unixSeconds } from '../page.ts';
 
 /** A job's ID in this API, by its number. */
@@ -62,8 +63,8 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
 }
 
 function estimatedFinish(job: FineTuningJob['job'], state: FineTuningJob['state']): number | null {
-  if (state !== 'running' || job.lastMetric?.eta_seconds == null) return null;
-  return unixSeconds(job.lastMetric.time) + Math.ceil(job.lastMetric.eta_seconds);
+  const end = state === 'running' ? expectedEnd(job) : null;
+  return end === null ? null : Math.ceil(end / 1000);
 }
 
 /** Hone's own failure code; rows that cannot be trained on are the training file's. */

@@ -51,7 +51,7 @@ export function createFollower(
     return frames.commit((emit) => {
       const before = records.get(id);
       const { job, ending } = applyLines(before, lines, emit, () => options.takeTrace(id));
-      const { state, progress, phase, phaseProgress, phaseDetail, lastMetric, artifacts, spec } = job;
+      const { state, progress, phase, phaseProgress, phaseDetail, lastMetric, clock, artifacts, spec } = job;
       store.jobs.update(id, {
         state,
         progress,
@@ -59,6 +59,7 @@ export function createFollower(
         phaseProgress,
         phaseDetail,
         lastMetric,
+        clock,
         artifacts,
         ...(spec === before.spec ? {} : { spec }),
         // The offset of a line that ends the job is stored together with the outcome.

@@ -7,13 +7,17 @@ import type { Launcher } from '../../../trainer/processes/launcher.ts';
 import type { Trainer } from '../../../trainer/processes/supervisor.ts';
 import type { JobSpec } from '../../../trainer/protocol.ts';
 import { type Job, jobName } from '../../job-record/job.ts';
+import { startClock } from '../../job-record/timing/run-clock.ts';
 import type { JobRecords } from '../job-records.ts';
 import { type Held, keepHeld, pickDevices, readHeld, type Share } from './devices.ts';
 import { createFollower, type FollowerOptions } from './follower.ts';
+import { planRun, type TimeSources } from './plan-run.ts';
 import { outcomeOf, type RunEnd } from './run-outcome.ts';
 
 export interface JobRunsOptions extends FollowerOptions {
   readonly launcher: Launcher;
+  /** What tells how long a run will take. */
+  readonly times: TimeSources;
   /** How runs share the machine. */
   readonly share: () => Promise<Share>;
   /** Whether runs with several workers train on a cluster. */
@@ -81,12 +85,15 @@ export function createJobRuns(
   }
 
   async function launch(id: number, held: Held, share: Share): Promise<void> {
-    const { spec } = records.move(id, 'starting', { startedAt: new Date().toISOString() });
+    const startedAt = new Date();
+    const job = records.move(id, 'starting', { startedAt: startedAt.toISOString(), clock: null });
+    // Without a plan, its time left is not told.
+    const planned = planRun(job, options.times).catch(() => null);
     starting.set(id, held);
     let trainer: Trainer;
     try {
       await keepHeld(folder(id), held);
-      trainer = await launcher.launch(folder(id), mayDownload(spec as JobSpec), share.environment(held));
+      trainer = await launcher.launch(folder(id), mayDownload(job.spec as JobSpec), share.environment(held));
     } catch (error) {
       fail(id, { kind: 'not_started', reason: (error as Error).message });
       return;
@@ -94,6 +101,8 @@ export function createJobRuns(
       starting.delete(id);
     }
     store.jobs.update(id, { pid: trainer.identity.pid, pidStarted: trainer.identity.started });
+    const plan = await planned;
+    if (plan !== null) store.jobs.update(id, { clock: startClock(plan, startedAt.getTime() / 1000) });
     watch(id, trainer);
   }
 

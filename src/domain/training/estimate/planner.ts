@@ -178,7 +178,8 @@ export function createPlanner(
                 heldOutRows: steps.heldOutRows,
                 provider: choices.provider,
                 steps: steps.total,
-                hasExport: exportTypes(request, whyNone).length > 0,
+                quantizations: exportTypes(request, whyNone),
+                parameters: size.parameters,
                 bytesPerRow: (name) => {
                   const found = options.datasets.find(name);
                   return found === null ? null : found.sizeBytes / Math.max(1, found.numExamples);

@@ -1,9 +1,12 @@
 import type { Settings } from '../../../contract/settings.ts';
 import { trainingRows } from '../../../contract/training/steps.ts';
+import { partsOf } from '../../job-record/timing/run-clock.ts';
+import type { PlannedPart, TimePlan } from '../../job-record/timing/time-plan.ts';
+import { partSeconds, type TimedParts } from './part-seconds.ts';
 import { fixedShare, type StepTime } from './step-times.ts';
 
 /** What an earlier run of the same model took on this machine. */
-export interface TimedRun {
+export interface TimedRun extends TimedParts {
   /** The job's ID in the API. */
   readonly name: string;
   readonly strategy: string;
@@ -21,18 +24,15 @@ export interface TimedRun {
   readonly stepTimes: () => readonly StepTime[];
   /** One evaluation of the rows that it validated on; `null` if there was none. */
   readonly evaluationSeconds: number | null;
-  /** Before training, to save what was trained, and for the export; `null` if unknown. */
-  readonly prepareSeconds: number | null;
-  readonly savingSeconds: number | null;
-  readonly exportSeconds: number | null;
 }
 
 /** A run that has not been started. */
 export type PlannedRun = Pick<
   TimedRun,
-  'strategy' | 'provider' | 'settings' | 'dataset' | 'rows' | 'heldOutRows' | 'steps'
+  'strategy' | 'provider' | 'settings' | 'dataset' | 'rows' | 'heldOutRows' | 'steps' | 'quantizations'
 > & {
-  readonly hasExport: boolean;
+  /** Of the base model; `null` if unknown. */
+  readonly parameters: number | null;
   /** The mean size of a row in a dataset, in bytes; `null` if the dataset is gone. */
   readonly bytesPerRow: (dataset: string) => number | null;
 };
@@ -65,13 +65,13 @@ const paceSettings = [
 const rowsPerStep = ({ per_device_train_batch_size, gradient_accumulation_steps }: Settings) =>
   per_device_train_batch_size * gradient_accumulation_steps;
 
-/** How often a run evaluates: the base model, during training, and at the end. */
+/** How often a run evaluates during training and at its end, beside the base model. */
 function evaluations({ settings, rows, heldOutRows, steps }: PlannedRun): number {
   if (heldOutRows === 0) return 0;
   const { eval_steps, eval_split } = settings;
   const ofEpoch = Math.max(1, trainingRows(rows, eval_split));
   const during = eval_steps === null ? (steps * rowsPerStep(settings)) / ofEpoch : steps / eval_steps;
-  return 1 + Math.max(1, Math.floor(during));
+  return Math.max(1, Math.floor(during));
 }
 
 /** How many batches go through the model. */
@@ -113,33 +113,61 @@ function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, secon
   return ((evaluated.evaluationSeconds ?? 0) * tokens) / (evaluated.heldOutRows * tokensPerRow(evaluated));
 }
 
-/**
- * Estimates how long a run takes from the earlier run of the same model that is most like it: of the time of its steps, the
- * share that each batch takes however small it is grows with the batches, and the rest with the tokens. An evaluation,
- * preparation, saving and export take what they took.
- * @param runs newest first; those without a step tell nothing.
- * @returns `null` if there is nothing to tell it by.
- */
-export function estimateTime(runs: readonly TimedRun[], planned: PlannedRun): TimeEstimate | null {
-  const told = runs
+/** The runs that tell of steps, those that are most like the planned one first. */
+const tellingRuns = (runs: readonly TimedRun[], planned: PlannedRun): TimedRun[] =>
+  runs
     .filter(({ steps, tokens, stepSeconds }) => steps > 0 && tokens > 0 && stepSeconds > 0)
     .map((run) => ({ run, far: distance(run, planned) }))
     .sort((one, other) => one.far - other.far)
     .map(({ run }) => run);
+
+/**
+ * Plans the time of a run by the earlier run of the same model that is most like it: of the time of its steps, the share that
+ * each batch takes however small it is grows with the batches, and the rest with the tokens. An evaluation and the parts
+ * before and after training take what they took.
+ * @param runs newest first; those without a step tell nothing.
+ */
+export function planTime(runs: readonly TimedRun[], planned: PlannedRun): TimePlan {
+  const told = tellingRuns(runs, planned);
+  const isTold = ({ steps, tokens }: TimedRun) => steps > 0 && tokens > 0;
+  const plan: TimePlan = {
+    seconds: partSeconds(runs.filter(isTold), planned.quantizations, planned.parameters),
+    stepSeconds: null,
+    evaluationSeconds: null,
+    steps: planned.steps,
+    evaluations: evaluations(planned),
+    answersAtEnd: planned.heldOutRows === 0 || planned.settings.eval_steps === null,
+  };
   const nearest = told[0];
-  if (nearest === undefined) return null;
-  const known = (of: 'prepareSeconds' | 'savingSeconds' | 'exportSeconds') =>
-    told.map((run) => run[of]).find((seconds) => seconds !== null) ?? 0;
-  const perToken = nearest.stepSeconds / nearest.tokens;
+  if (nearest === undefined) return plan;
   const tokens = planned.steps * rowsPerStep(planned.settings) * plannedTokensPerRow(nearest, planned);
   const fixed = fixedShare(nearest.stepTimes());
   const times = (fixed * passes(planned)) / passes(nearest) + ((1 - fixed) * tokens) / nearest.tokens;
+  return {
+    ...plan,
+    stepSeconds: (nearest.stepSeconds * times) / planned.steps,
+    evaluationSeconds: evaluationSeconds(told, planned, nearest.stepSeconds / nearest.tokens),
+  };
+}
+
+const sumOf = (plan: TimePlan, parts: readonly PlannedPart[]) =>
+  parts.reduce((sum, part) => sum + (plan.seconds[part] ?? 0), 0);
+
+/** What a plan comes to. @returns `null` if no earlier run tells how long a step takes. */
+export function estimateTime(runs: readonly TimedRun[], planned: PlannedRun): TimeEstimate | null {
+  const [nearest] = tellingRuns(runs, planned);
+  const plan = planTime(runs, planned);
+  if (nearest === undefined || plan.stepSeconds === null) return null;
+  const evaluated = plan.evaluations === 0 ? 0 : 1 + plan.evaluations;
+  const answered = (plan.evaluations === 0 ? 1 : 0) + (plan.answersAtEnd ? 1 : 0);
+  const saving = plan.seconds.save ?? 0;
   const trainSeconds =
-    nearest.stepSeconds * times +
-    evaluations(planned) * evaluationSeconds(told, planned, perToken) +
-    known('savingSeconds');
-  const prepareSeconds = known('prepareSeconds');
-  const exportSeconds = planned.hasExport ? known('exportSeconds') : 0;
+    plan.steps * plan.stepSeconds +
+    evaluated * (plan.evaluationSeconds ?? 0) +
+    answered * (plan.seconds.answers ?? 0) +
+    saving;
+  const prepareSeconds = sumOf(plan, partsOf('before'));
+  const exportSeconds = sumOf(plan, partsOf('after')) - saving;
   return {
     totalSeconds: prepareSeconds + trainSeconds + exportSeconds,
     trainSeconds,
