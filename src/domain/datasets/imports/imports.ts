@@ -2,24 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AppError } from '../../../errors.ts';
-import { refusalOf } from '../../../faults.ts';
 import type { HubAccess } from '../../../hub/access.ts';
-import type { HubDataset, HubDatasetFile } from '../../../hub/dataset-files.ts';
+import type { HubDataset } from '../../../hub/dataset-files.ts';
 import type { ImportMapping } from '../../../trainer/import-rows.ts';
-import type { TrainerCommand } from '../../../trainer/processes/supervisor.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
-import { checkRoom } from '../../machine/disk-room.ts';
 import type { Dataset } from '../dataset.ts';
-import type { Datasets } from '../datasets.ts';
 import { checkDatasetFile } from '../files/dataset-file.ts';
 import { datasetName } from '../files/dataset-name.ts';
 import { importPrefix } from '../files/import-note.ts';
 import { checkMapping } from './check-mapping.ts';
-import { downloadFiles, downloadFolder, keptBytes, pathsIn } from './hub-download.ts';
-import { type HubWanted, hubSplit, readHubRepo } from './hub-split.ts';
+import { checkReady, checkStart } from './check-start.ts';
+import { createHubImport } from './hub-import.ts';
+import { type HubWanted, readHubRepo } from './hub-split.ts';
 import { createImportEntries, type ImportEntry } from './import-entries.ts';
 import type { ImportRecord, ImportSource } from './import-record.ts';
-import { proposeImport, runImport } from './import-run.ts';
+import { createImportSteps, type ImportStepsOptions, type StartOptions } from './import-steps.ts';
 import { checkSourceFile } from './source-file.ts';
 
 export interface Imports {
@@ -62,144 +59,38 @@ export interface Imports {
   close(): Promise<void>;
 }
 
-export interface StartOptions {
-  /** `null` for what is proposed. */
-  readonly mapping: ImportMapping | null;
-  /** The dataset's file name, replacing one of that name; `null` for a free one after the source's. */
-  readonly name: string | null;
-  readonly skipInvalid: boolean;
+export interface ImportsOptions extends ImportStepsOptions {
+  readonly datasetsDir: string;
+  readonly frames: Pick<FrameLog, 'send'>;
+  readonly hub: HubAccess;
+  readonly logger: { info(fields: object, text: string): void };
 }
 
-/** Whether it failed before it could be proposed. */
-const isUnreadable = ({ state, proposal }: ImportRecord) => state === 'failed' && proposal === null;
+async function newFolder(datasetsDir: string): Promise<string> {
+  const folder = join(datasetsDir, importPrefix + randomUUID());
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
 
-/** How a proposed mapping is asked for. */
-const askFor = (mapping: ImportMapping | null) =>
-  `give the mapping to use, such as ${JSON.stringify(mapping).slice(0, 500)}`;
+/** Whether it is, or was, being downloaded; a download goes on when it is asked for again. */
+const isDownload = ({ record }: ImportEntry) => record.source.kind === 'hub' && record.proposal === null;
 
-const runningAtOnce = 4;
-const retryAfterSeconds = 10;
-/** Minimum interval between progress frames of a download. */
-const progressIntervalMs = 250;
-
-export function createImports(options: {
-  datasets: Datasets;
-  datasetsDir: string;
-  command: TrainerCommand;
-  frames: Pick<FrameLog, 'send'>;
-  hub: HubAccess;
-  limitBytes: number;
-  version: string;
-  logger: { info(fields: object, text: string): void };
-}): Imports {
-  const { datasets, datasetsDir, command, hub, limitBytes, version } = options;
+export function createImports(options: ImportsOptions): Imports {
+  const { datasets, datasetsDir, hub } = options;
   const entries = createImportEntries(options.frames, options.logger);
-  const { find, change, fail, forget } = entries;
-
-  const workOf = ({ paths, folder, controller }: ImportEntry) => ({
-    command,
-    paths,
-    scratch: folder,
-    limitBytes,
-    signal: controller.signal,
-  });
-
-  function open(
-    source: ImportSource,
-    folder: string,
-    paths: readonly string[],
-    prepare: (entry: ImportEntry) => Promise<void> = async () => undefined,
-  ): ImportEntry {
-    const entry = entries.add(source, folder, paths);
-    entry.work = propose(entry, null, () => prepare(entry));
-    return entry;
-  }
-
-  async function propose(
-    entry: ImportEntry,
-    mapping: ImportMapping | null,
-    prepare: () => Promise<void>,
-  ): Promise<void> {
-    const { record } = entry;
-    try {
-      await prepare();
-      const proposal = await proposeImport(workOf(entry), mapping);
-      change(record, {
-        proposal,
-        state: 'proposed',
-        problems: [],
-        totalProblems: 0,
-        leftOut: [],
-        error: null,
-      });
-    } catch (error) {
-      fail(record, error);
-    }
-  }
-
-  async function newFolder(): Promise<string> {
-    const folder = join(datasetsDir, importPrefix + randomUUID());
-    await mkdir(folder, { recursive: true });
-    return folder;
-  }
+  const { find, change, forget } = entries;
+  const { open, propose, run } = createImportSteps(options, entries);
 
   async function fromFile(kind: ImportSource['kind'], name: string, path: string): Promise<ImportEntry> {
     const sizeBytes = await checkSourceFile(path, kind === 'dataset' ? 'dataset' : 'path');
-    const entry = open({ kind, name, sizeBytes }, await newFolder(), [path]);
+    const entry = open({ kind, name, sizeBytes }, await newFolder(datasetsDir), [path]);
     await entry.work;
     return entry;
   }
 
-  /** Downloads the files of a split, with progress. */
-  async function download(entry: ImportEntry, repo: string, files: readonly HubDatasetFile[]): Promise<void> {
-    const { record, controller, folder, paths } = entry;
-    let toldAt = 0;
-    await mkdir(folder, { recursive: true });
-    await downloadFiles(hub, { repo, files, paths, signal: controller.signal }, (bytes) => {
-      record.progress.doneBytes += bytes;
-      if (performance.now() - toldAt < progressIntervalMs) return;
-      toldAt = performance.now();
-      change(record, {});
-    });
-  }
-
-  /** The folder of a download with what an earlier one left; another while an import has it. */
-  function hubFolder(name: string | null): string {
-    const folder = join(datasetsDir, name ?? importPrefix + randomUUID());
-    const other = entries.list().find((entry) => entry.folder === folder);
-    if (other === undefined) return folder;
-    if (other.record.state !== 'completed' && !isUnreadable(other.record)) return hubFolder(null);
-    void forget(other, true);
-    return folder;
-  }
-
-  async function run(
-    entry: ImportEntry,
-    { mapping, name, skipInvalid }: StartOptions,
-  ): Promise<Dataset | null> {
-    const { record } = entry;
-    try {
-      const dataset = await runImport(workOf(entry), record, {
-        mapping: mapping ?? record.proposal?.mapping ?? null,
-        name,
-        skipInvalid,
-        version,
-        datasets,
-        onProgress: () => change(record, {}),
-      });
-      // First, so that nothing is left when its end is told. What cannot be deleted now is when the service starts.
-      await rm(entry.folder, { recursive: true, force: true }).catch(() => undefined);
-      change(record, { state: 'completed', dataset: dataset.name });
-      return dataset;
-    } catch (error) {
-      fail(record, error);
-      return null;
-    }
-  }
-
   const imports: Imports = {
     async fromUpload(filename, pieces) {
-      const folder = await newFolder();
+      const folder = await newFolder(datasetsDir);
       // The name is kept for messages and for the dataset's.
       const path = join(folder, 'source');
       try {
@@ -220,21 +111,7 @@ export function createImports(options: {
       return (await fromFile('path', basename(path), path)).record;
     },
     hubDataset: (repo) => readHubRepo(hub, repo, null),
-
-    async fromHub(wanted) {
-      const { repo } = wanted;
-      const files = await hubSplit(hub, wanted);
-      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-      if (sizeBytes > limitBytes) {
-        throw refusalOf('hub', `"${repo}" has ${sizeBytes} bytes, more than the ${limitBytes} of an import`);
-      }
-      const name = downloadFolder(files);
-      const kept = name === null ? [] : await keptBytes(files, pathsIn(join(datasetsDir, name), files));
-      await checkRoom(datasetsDir, sizeBytes - kept.reduce((sum, bytes) => sum + bytes, 0));
-      const source: ImportSource = { kind: 'hub', name: repo, sizeBytes };
-      const folder = hubFolder(name);
-      return open(source, folder, pathsIn(folder, files), (entry) => download(entry, repo, files)).record;
-    },
+    fromHub: createHubImport(options, entries, open),
 
     list: () => entries.list().map(({ record }) => record),
     get: (id) => find(id).record,
@@ -242,35 +119,18 @@ export function createImports(options: {
     async preview(id, mapping) {
       const entry = find(id);
       const { record } = entry;
-      const { proposal } = record;
-      refuseUnready(entry);
-      if (mapping !== null) checkMapping(mapping, proposal?.columns ?? []);
+      checkReady(record);
+      if (mapping !== null) checkMapping(mapping, record.proposal?.columns ?? []);
       record.state = 'reading';
-      entry.work = propose(entry, mapping, async () => undefined);
+      entry.work = propose(entry, mapping);
       await entry.work;
       return record;
     },
 
     start(id, startOptions) {
       const entry = find(id);
-      refuseUnready(entry);
       const { record } = entry;
-      const mapping = startOptions.mapping ?? record.proposal?.mapping ?? null;
-      if (startOptions.mapping !== null) checkMapping(startOptions.mapping, record.proposal?.columns ?? []);
-      if (mapping === null && record.proposal?.target === null) {
-        throw refusalOf('mapping', 'Choose the column that each field is taken from');
-      }
-      if (startOptions.mapping === null && record.proposal?.guessed) {
-        throw refusalOf('mapping', `The columns are guessed from their values; ${askFor(mapping)}`);
-      }
-      const running = entries.list().filter(({ record: { state } }) => state === 'running').length;
-      if (running >= runningAtOnce) {
-        throw new AppError(
-          'unavailable',
-          `${running} imports are running, which is the most at once. Try again when one of them has ended.`,
-          { details: { retryAfterSeconds } },
-        );
-      }
+      checkStart(record, startOptions.mapping, imports.list());
       const fresh = { doneBytes: 0, totalBytes: record.source.sizeBytes, rows: 0, skipped: 0 };
       Object.assign(record, { problems: [], totalProblems: 0, leftOut: [], error: null, progress: fresh });
       change(record, { state: 'running' });
@@ -307,20 +167,8 @@ export function createImports(options: {
     },
 
     async close() {
-      // A download goes on when it is asked for again.
-      const isDownload = ({ record }: ImportEntry) =>
-        record.source.kind === 'hub' && record.proposal === null;
       await Promise.all(entries.list().map((entry) => forget(entry, isDownload(entry))));
     },
   };
   return imports;
-
-  function refuseUnready({ record }: ImportEntry): void {
-    const { id, state, proposal } = record;
-    if (proposal !== null && (state === 'proposed' || state === 'failed')) return;
-    const why = isUnreadable(record)
-      ? `cannot be read: ${record.error}`
-      : `is ${state === 'reading' ? 'being read' : state}`;
-    throw new AppError('conflict', `The import ${id} ${why}.`);
-  }
 }
