@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import type { JobState } from '../../../contract/jobs.ts';
+import type { Store } from '../../../db/store.ts';
+import type { JobSpec } from '../../../trainer/protocol.ts';
+import { type Job, jobName } from '../../job-record/job.ts';
+import { newName } from '../../job-record/new-name.ts';
+import { writeSpec } from '../../training/job-spec.ts';
+import { type JudgedRequest, judgeRequest } from '../../training/judge-request.ts';
+import type { TrainingRequest } from '../../training/training-request.ts';
+import { writeAsked } from '../asked-file.ts';
+import { writeIdentity } from '../identity-file.ts';
+import { statusPayload } from '../job-journal.ts';
+import { admission } from './admission.ts';
+import type { JobParts } from './job-parts.ts';
+/** A job that was started, with its warnings. */
+export interface Started {
+  readonly job: Job;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Starts a job, as `Jobs.start`.
+ * @param also runs in the transaction that stores the job.
+ */
+export async function startJob(
+  parts: JobParts,
+  request: TrainingRequest,
+  also: (job: Pick<Job, 'id' | 'modelId'>) => void = () => {},
+): Promise<Started> {
+  const { store, frames, records, runs, folder, judges, checkDisk } = parts;
+  const admit = await admission(parts, request.queue ?? false);
+  admit(request.workers ?? 1);
+  const judged = await judgeRequest(request, judges);
+  await checkDisk(judged);
+  const id = store.transaction(() => {
+    admit(judged.settings.workers);
+    const modelId = randomUUID();
+    const inserted = store.jobs.insert({
+      modelId,
+      state: 'queued' satisfies JobState,
+      task: request.task,
+      provider: judged.provider,
+      strategy: judged.strategy,
+      modelName: request.model_name,
+      datasetName: judged.data.name,
+      createdAt: new Date().toISOString(),
+      displayName: nameOf(store, request.model_name, judged),
+    });
+    also({ id: inserted, modelId });
+    return inserted;
+  });
+  try {
+    await writeFolder(parts, id, judged);
+  } catch (error) {
+    store.jobs.remove(id);
+    await rm(folder(id), { recursive: true, force: true });
+    throw error;
+  }
+  frames.commit((emit) => emit('status', id, statusPayload(records.get(id))));
+  await runs.launchNext();
+  return { job: records.get(id), warnings: judged.warnings };
+}
+
+async function writeFolder({ store, records, folder, places }: JobParts, id: number, judged: JudgedRequest) {
+  const { logsDir, tools } = places;
+  store.jobs.update(id, {
+    spec: await writeSpec(judged, { name: jobName(id), folder: folder(id), logsDir, tools }),
+  });
+  // Its name depends on earlier runs.
+  writeIdentity(folder(id), records.get(id));
+  const asked = store.fineTuning.getJob(id);
+  if (asked !== null) writeAsked(folder(id), asked);
+}
+
+/** What a new run is called. */
+function nameOf(store: Store, modelName: string, { data, settings }: JudgedRequest): string {
+  return newName(
+    { modelName, datasetName: data.name, settings: { ...settings } },
+    {
+      named: store.jobs.named,
+      madeWith(earlier) {
+        const job = store.jobs.get(earlier) as Job | null;
+        const spec = job?.spec as Partial<Pick<JobSpec, 'settings'>> | null | undefined;
+        return job === null ? null : { modelName: job.modelName, settings: { ...spec?.settings } };
+      },
+    },
+  );
+}
