@@ -2,11 +2,12 @@ import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EvaluationRow, EvaluationStore, NewEvaluation } from '../../db/tables/evaluations.ts';
-import { AppError, asAppError } from '../../errors.ts';
+import { asAppError } from '../../errors.ts';
 import { cleanFolder, type RowResult } from '../../trainer/evaluate.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
 import { evaluationFileName, isUnreadable, withFiles } from './evaluation-file.ts';
+import { createEvaluationReader } from './evaluation-reader.ts';
 import type { Outcome } from './follow-evaluation.ts';
 
 /** The stored evaluations with their folders, and what is known of one that runs. Every change of state is published. */
@@ -62,21 +63,8 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
   const table = withFiles(options.table, dir, (id, error) =>
     warn(id, error, 'The file of an evaluation could not be written'),
   );
-  const progressOf = new Map<number, Progress>();
-  const warningsOf = new Map<number, string[]>();
-
-  const withProgress = (row: EvaluationRow): Evaluation => ({
-    ...(row as Evaluation),
-    progress: progressOf.get(row.id) ?? null,
-  });
-
-  function get(id: number): Evaluation {
-    const row = table.get(id);
-    if (row === null) throw new AppError('not_found', `There is no evaluation ${evaluationName(id)}.`);
-    return withProgress(row);
-  }
-
-  const list = () => table.list().map(withProgress);
+  const reader = createEvaluationReader(table);
+  const { list, get, forget } = reader;
   const folderOf = (id: number) => join(dir, evaluationName(id));
   const removeFolder = (id: number) => rm(folderOf(id), { recursive: true, force: true });
 
@@ -85,14 +73,6 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
       change();
       emit('evaluation', null, frameOf(get(id)));
     });
-
-  /** Forgets what is known of one that ran. @returns its warnings. */
-  function forget(id: number): string[] {
-    const warnings = warningsOf.get(id) ?? [];
-    progressOf.delete(id);
-    warningsOf.delete(id);
-    return warnings;
-  }
 
   async function store(id: number, outcome: Outcome): Promise<void> {
     // Those of its rows are stored already.
@@ -138,19 +118,16 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
     },
 
     started(id) {
-      progressOf.set(id, { phase: 'check', share: null, detail: null });
+      reader.progress(id, { phase: 'check', share: null, detail: null });
       publish(id, () => table.update(id, { state: 'running', startedAt: nowText() }));
     },
 
     progress(id, progress) {
-      progressOf.set(id, progress);
+      reader.progress(id, progress);
       frames.send('evaluation', null, frameOf(get(id)));
     },
 
-    warning(id, message) {
-      warningsOf.set(id, [...(warningsOf.get(id) ?? []), message]);
-    },
-
+    warning: reader.warning,
     end,
 
     async requeue(id) {
@@ -174,15 +151,20 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
 
     async tidy() {
       await table.describeAll();
-      const known = new Set(
-        list().flatMap(({ id, state }) => [
-          evaluationFileName(id),
-          ...(state === 'queued' ? [evaluationName(id)] : []),
-        ]),
-      );
-      for (const name of readdirSync(dir))
-        if (!known.has(name) && !isUnreadable(dir, name))
-          await rm(join(dir, name), { recursive: true, force: true });
+      await removeOthers(dir, list());
     },
   };
+}
+
+/** Removes what belongs to no evaluation. */
+async function removeOthers(dir: string, evaluations: readonly Evaluation[]): Promise<void> {
+  const known = new Set(
+    evaluations.flatMap(({ id, state }) => [
+      evaluationFileName(id),
+      ...(state === 'queued' ? [evaluationName(id)] : []),
+    ]),
+  );
+  for (const name of readdirSync(dir))
+    if (!known.has(name) && !isUnreadable(dir, name))
+      await rm(join(dir, name), { recursive: true, force: true });
 }

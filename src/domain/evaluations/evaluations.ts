@@ -1,22 +1,15 @@
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
-import { isPrepared, modelIn, type RowResult, startEvaluation } from '../../trainer/evaluate.ts';
-import { isFromHub } from '../../trainer/merged-folder.ts';
-import {
-  downloadSecrets,
-  findTrainer,
-  killTrainer,
-  type Trainer,
-  type TrainerCommand,
-} from '../../trainer/processes/supervisor.ts';
+import type { RowResult } from '../../trainer/evaluate.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName } from './evaluation.ts';
 import { createEvaluationRecords } from './evaluation-records.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
-import { followEvaluation, type Outcome } from './follow-evaluation.ts';
+import { createEvaluationRun, type EvaluationRunOptions } from './evaluation-run.ts';
 import { nextDecision } from './next-decision.ts';
 import type { Place } from './place.ts';
 import { createPreparation, type PreparationOptions, type Written } from './preparation.ts';
+import { recoverEvaluations } from './recover-evaluations.ts';
 
 /** Scores datasets with models, one after another, while no training needs the devices. */
 export interface Evaluations {
@@ -40,36 +33,21 @@ export interface Evaluations {
   close(): Promise<void>;
 }
 
-export interface EvaluationsOptions extends PreparationOptions {
+export interface EvaluationsOptions extends PreparationOptions, EvaluationRunOptions {
   readonly store: Store;
   readonly frames: FrameLog;
-  readonly command: TrainerCommand;
-  readonly hubToken: string | null;
   /** What is free; `null` if an evaluation has to wait. */
   readonly place: () => Promise<Place | null>;
   readonly queueLimit: number;
-  readonly heartbeatMs: number;
-  readonly logger: { warn(fields: object, text: string): void };
 }
 
-interface Run {
-  readonly id: number;
-  readonly held: readonly number[] | null;
-  readonly trainer: Trainer;
-  /** Why it is being ended, if it is. */
-  ending: 'removed' | 'yields' | null;
-  readonly over: Promise<void>;
-}
-
-// Longer than other functions: everything in it starts, stops or awaits the one `run`.
 export function createEvaluations(options: EvaluationsOptions): Evaluations {
-  const { command, logger } = options;
+  const { logger } = options;
   const records = createEvaluationRecords({ ...options, table: options.store.evaluations });
   const preparation = createPreparation(options);
   const closing = new AbortController();
   /** Folders that are being written. */
   const preparing = new Map<number, Promise<Written>>();
-  let run: Run | null = null;
   /** The decisions on what runs, one after another. */
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -85,63 +63,22 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     });
   };
 
+  const run = createEvaluationRun(options, records, closing.signal, decide);
+
   async function step(): Promise<void> {
     if (closing.signal.aborted) return;
     const place = await options.place();
     if (closing.signal.aborted) return;
+    const running = run.current();
     const decision = nextDecision({
       evaluations: records.list(),
       preparing: new Set(preparing.keys()),
-      running: run && { held: run.held, isEnding: run.ending !== null },
+      running: running && { held: running.held, isEnding: running.ending !== null },
       place,
     });
-    if (decision.kind === 'yield') await stop(run as Run, 'yields');
+    if (decision.kind === 'yield') await run.stop('yields');
     else if (decision.kind === 'start')
-      await launch(decision.id, decision.held, (place as Place).environment(decision.held));
-  }
-
-  async function launch(id: number, held: Run['held'], environment: NodeJS.ProcessEnv): Promise<void> {
-    const folder = records.folderOf(id);
-    let trainer: Trainer;
-    try {
-      const secrets = isFromHub(modelIn(folder)) ? downloadSecrets(command, options.hubToken) : null;
-      trainer = await startEvaluation(command, folder, secrets, environment);
-    } catch (error) {
-      const reason = (error as Error).message;
-      const advice = 'Run "npm run doctor" to see what is missing.';
-      await records.end(id, { kind: 'failed', error: `It could not be started: ${reason}. ${advice}` });
-      decide();
-      return;
-    }
-    const followed = { folder, heartbeatMs: options.heartbeatMs, signal: closing.signal };
-    const listener = {
-      progress: records.progress.bind(null, id),
-      warning: records.warning.bind(null, id),
-      badLine: (line: string, reason: string) => logger.warn({ line, reason }, 'A journal line was skipped'),
-    };
-    const over = followEvaluation(trainer, followed, listener)
-      .catch((error): Outcome => ({ kind: 'failed', error: asAppError(error).message }))
-      .then((outcome) => finish(id, outcome));
-    run = { id, held, trainer, ending: null, over };
-    records.started(id);
-  }
-
-  /** Ends a run, and continues with the queue; `close` ends those that it stops. Never rejects. */
-  async function finish(id: number, outcome: Outcome | null): Promise<void> {
-    if (closing.signal.aborted && outcome === null) return;
-    const ending = run?.ending ?? null;
-    if (ending === 'yields' && outcome?.kind !== 'completed') await records.requeue(id);
-    else if (ending !== 'removed')
-      await records.end(id, outcome ?? { kind: 'failed', error: 'It was stopped.' });
-    run = null;
-    decide();
-  }
-
-  async function stop(running: Run, ending: NonNullable<Run['ending']>): Promise<void> {
-    running.ending = ending;
-    // There is nothing to save.
-    await killTrainer(running.trainer, 0);
-    await running.over;
+      await run.start(decision.id, decision.held, (place as Place).environment(decision.held));
   }
 
   /** @throws AppError `conflict` if the queue is full. */
@@ -186,37 +123,19 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       await preparing.get(id)?.catch(() => undefined);
       await inTurn(async () => {
         records.get(id);
-        if (run?.id === id) await stop(run, 'removed');
+        if (run.current()?.id === id) await run.stop('removed');
         await records.remove(id);
       });
     },
 
     reconsider: decide,
 
-    async recover() {
-      for (const { id, state } of records.list()) {
-        const folder = records.folderOf(id);
-        if (state === 'running') {
-          const left = await findTrainer(folder, null);
-          if (left !== null) await killTrainer(left, 0);
-          const error = 'The service was killed while it ran. Start it again.';
-          await records.end(id, { kind: 'failed', error });
-        } else if (state === 'queued' && !isPrepared(folder)) {
-          const error = 'The service ended before it could be prepared. Start it again.';
-          await records.end(id, { kind: 'failed', error });
-        }
-      }
-      await records.tidy();
-    },
+    recover: () => recoverEvaluations(records),
 
     async close() {
       closing.abort();
       await turn;
-      if (run !== null) {
-        await killTrainer(run.trainer, 0);
-        await run.over;
-      }
-      if (run !== null && run.ending !== 'removed') await records.requeue(run.id);
+      await run.close();
     },
   };
 }
