@@ -7,13 +7,17 @@ import { sessionRoutes } from './access/session-routes.ts';
 import { examples as baseModelsExamples } from './base-models/examples.ts';
 import { baseModelRoutes } from './base-models/routes.ts';
 import { errorBody } from './common.ts';
+import { analysisRoutes } from './datasets/analysis-routes.ts';
+import { exampleRoutes } from './datasets/example-routes.ts';
 import { examples as datasetsExamples } from './datasets/examples.ts';
 import { datasetRoutes } from './datasets/routes.ts';
 import { examples as evaluationsExamples } from './evaluations/examples.ts';
 import { evaluationRoutes } from './evaluations/routes.ts';
 import { examples as importsExamples } from './imports/examples.ts';
+import { hubDatasetRoutes } from './imports/hub-routes.ts';
 import { importRoutes } from './imports/routes.ts';
 import { examples as jobsExamples } from './jobs/examples.ts';
+import { jobHistoryRoutes } from './jobs/history-routes.ts';
 import { jobRoutes } from './jobs/routes.ts';
 import { examples as machineExamples } from './machine/examples.ts';
 import { hardwareRoutes } from './machine/routes.ts';
@@ -37,9 +41,12 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
   return {
     name: 'hone',
     routes: [
-      ...withExamples(jobRoutes(services), jobsExamples),
-      ...withExamples(datasetRoutes(services), datasetsExamples),
-      ...withExamples(importRoutes(services), importsExamples),
+      ...withExamples([...jobRoutes(services), ...jobHistoryRoutes(services)], jobsExamples),
+      ...withExamples(
+        [...datasetRoutes(services), ...analysisRoutes(services), ...exampleRoutes(services)],
+        datasetsExamples,
+      ),
+      ...withExamples([...importRoutes(services), ...hubDatasetRoutes(services)], importsExamples),
       ...withExamples(choiceRoutes(services), trainingExamples),
       ...withExamples(baseModelRoutes(services), baseModelsExamples),
       ...withExamples(hardwareRoutes(services), machineExamples),

@@ -1,12 +1,8 @@
-import {
-  type ImportRecord,
-  importTargets,
-  type RowCount,
-} from '../../../domain/datasets/imports/import-record.ts';
 import type { Services } from '../../../domain/services.ts';
 import { withFilePart } from '../../../http/multipart.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { confirmation, errorBody, tag } from '../common.ts';
+import { presentImport } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const record = { description: 'The import', schema: s.importRecord } as const;
@@ -53,36 +49,6 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       summary: 'List the imports since the start of the service, newest first',
       responses: { 200: { description: 'The imports', schema: s.importList } },
       handle: () => ({ imports: imports.list().map(presentImport) }),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/hub/dataset',
-      tag,
-      summary: 'List the configurations and splits of a dataset on the hub that can be imported',
-      query: s.hubDatasetQuery,
-      paths: { repo: 'model' },
-      responses: {
-        200: { description: 'The dataset', schema: s.hubDataset },
-        400: refused,
-        403: { description: 'The dataset is missing, private or gated', schema: errorBody },
-        404: { description: 'The dataset has no Parquet files', schema: errorBody },
-        502: { description: 'The hub cannot be reached', schema: errorBody },
-      },
-      handle: async ({ query }) => {
-        const { repo, gated, configs } = await imports.hubDataset(query.repo);
-        return {
-          repo,
-          gated,
-          configs: configs.map(({ name, splits }) => ({
-            name,
-            splits: splits.map((split) => ({
-              name: split.name,
-              files: split.files.length,
-              size_bytes: split.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-            })),
-          })),
-        };
-      },
     }),
     route({
       method: 'GET',
@@ -133,41 +99,4 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       },
     }),
   ];
-}
-
-function presentImport({ id, state, source, proposal, progress, ...record }: ImportRecord) {
-  return {
-    id,
-    state,
-    source: { kind: source.kind, name: source.name, size_bytes: source.sizeBytes },
-    container: proposal?.container ?? null,
-    compression: proposal?.compression ?? null,
-    rows_at: proposal?.rows_at ?? null,
-    shape: proposal?.shape ?? null,
-    columns: proposal?.columns ?? [],
-    mapping: proposal?.mapping ?? null,
-    used: proposal?.used ?? [],
-    guessed: proposal?.guessed ?? false,
-    target: proposal?.target ?? null,
-    targets: importTargets,
-    samples: proposal?.samples ?? [],
-    row_count: presentCount(proposal?.rowCount ?? null),
-    progress: {
-      done_bytes: progress.doneBytes,
-      total_bytes: progress.totalBytes,
-      rows: progress.rows,
-      skipped: progress.skipped,
-    },
-    dataset: record.dataset,
-    problems: record.problems,
-    total_problems: record.totalProblems,
-    left_out: record.leftOut,
-    error: record.error === null ? null : { message: record.error },
-  };
-}
-
-function presentCount(counted: RowCount | null) {
-  if (counted === null) return null;
-  const { event: _event, ...fields } = counted;
-  return fields;
 }

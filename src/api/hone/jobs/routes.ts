@@ -1,23 +1,14 @@
 import { jobName } from '../../../domain/job-record/job.ts';
 import type { Services } from '../../../domain/services.ts';
-import { AppError } from '../../../errors.ts';
-import { Reply } from '../../../http/reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { confirmation, errorBody, tag } from '../common.ts';
-import { type Series, series } from '../frames/schemas.ts';
 import * as i from '../identity.ts';
+import { jobNumber } from './job-number.ts';
 import { presentJob, presentJobDetail } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const noJob: ResponseDoc = { description: 'Job not found', schema: errorBody };
 const conflict: ResponseDoc = { description: 'Not possible in the current job state', schema: errorBody };
-
-/** @throws AppError `not_found` if it is not a job id. */
-function jobNumber(name: string): number {
-  const matched = /^train_(\d{1,15})$/.exec(name);
-  if (matched === null) throw new AppError('not_found', `There is no job ${name.slice(0, 100)}.`);
-  return Number(matched[1]);
-}
 
 /** How many trials jobs stand for, by their IDs. */
 const namedJobs = (trials: ReadonlyMap<number, number>): Record<string, number> =>
@@ -84,34 +75,6 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
           verdict,
         );
       },
-    }),
-    route({
-      method: 'GET',
-      path: '/api/jobs/{job_id}/metrics',
-      tag,
-      summary: 'Metrics of a job: one point per step, at most 50,000, and evaluations',
-      query: s.metricsQuery,
-      responses: { 200: { description: 'The metrics', schema: series }, 404: noJob },
-      handle: ({ params, query }) => store.series(jobNumber(params.job_id), query.points) as Series,
-    }),
-    route({
-      method: 'GET',
-      path: '/api/jobs/{job_id}/events',
-      tag,
-      summary:
-        'What happened to a job: states, phases, evaluations, warnings, samples, checkpoints, resumes and files',
-      responses: { 200: { description: 'The events, oldest first', schema: s.events }, 404: noJob },
-      handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) as s.Event[] }),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/jobs/{job_id}/log',
-      tag,
-      summary: 'The end of the trainer log as plain text',
-      query: s.logQuery,
-      responses: { 200: { description: 'The log', contentType: 'text/plain' }, 404: noJob },
-      handle: async ({ params, query }) =>
-        Reply.text(200, await store.logTail(jobNumber(params.job_id), query.bytes)),
     }),
     route({
       method: 'POST',
