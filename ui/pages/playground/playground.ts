@@ -8,7 +8,7 @@ import { Watch } from '../../state/store.ts';
 import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';
-import './chat.ts';
+import './chat/chat.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';

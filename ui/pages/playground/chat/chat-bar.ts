@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { ChatSummary } from '../../api/types.ts';
-import { keyedRow } from '../../elements/child.ts';
-import { menu } from '../../elements/menu.ts';
+import type { ChatSummary } from '../../../api/types.ts';
+import { keyedRow } from '../../../elements/child.ts';
+import { menu } from '../../../elements/menu.ts';
 
 /** From so many chats on, they can be searched. */
 const searchedFrom = 5;
