@@ -123,7 +123,7 @@ class Two:
     def __init__(self, other):
         self.other = other
 
-    def gather(self, value):
+    def all_gather(self, value):
         return [self.other, value]
 
 
