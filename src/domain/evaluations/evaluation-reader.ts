@@ -1,6 +1,7 @@
 import type { EvaluationRow, EvaluationStore } from '../../db/tables/evaluations.ts';
 import { AppError } from '../../errors.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
+
 /** Stored evaluations with what is known of one that runs, which is not stored. */
 export interface EvaluationReader {
   /** Newest first. */

@@ -1,6 +1,7 @@
 import { isPrepared } from '../../trainer/evaluate.ts';
 import { findTrainer, killTrainer } from '../../trainer/processes/supervisor.ts';
 import type { EvaluationRecords } from './evaluation-records.ts';
+
 /** Fails those that were running, or being prepared, when the service was killed. */
 export async function recoverEvaluations(records: EvaluationRecords): Promise<void> {
   for (const { id, state } of records.list()) {

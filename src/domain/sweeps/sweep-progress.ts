@@ -11,6 +11,7 @@ import { questionOf } from './proposal-question.ts';
 import { requestWith, type Sweep } from './sweep.ts';
 import type { SweepRecords } from './sweep-records.ts';
 import type { Trials } from './trials.ts';
+
 /** What a running sweep does as its trials run. */
 export interface SweepProgress {
   /** Starts the next trials as far as there is room for them, or ends the sweep. */

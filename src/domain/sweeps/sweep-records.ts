@@ -8,6 +8,7 @@ import { isUnfinished } from './next-step.ts';
 import { bestOf, readSweep, type Sweep, sweepName } from './sweep.ts';
 import { withFiles } from './sweep-file.ts';
 import { type SweepRequest, sharedRequest, spaceOf } from './sweep-request.ts';
+
 /** The stored sweeps with their files. Every change of state is published. */
 export interface SweepRecords {
   readonly store: Store;

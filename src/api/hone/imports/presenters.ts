@@ -3,6 +3,7 @@ import {
   importTargets,
   type RowCount,
 } from '../../../domain/datasets/imports/import-record.ts';
+
 export function presentImport({ id, state, source, proposal, progress, ...record }: ImportRecord) {
   return {
     id,

@@ -3,6 +3,7 @@ import { AppError } from '../../../errors.ts';
 import type { Job } from '../../job-record/job.ts';
 import { whyItWaits } from '../why-it-waits.ts';
 import type { JobParts } from './job-parts.ts';
+
 /**
  * @param queue whether the training may wait.
  * @returns a check for a training with so many `workers`, to be repeated when the job is stored.

@@ -4,6 +4,7 @@ import { unfinishedStates } from '../../../contract/jobs.ts';
 import { AppError } from '../../../errors.ts';
 import { jobName } from '../../job-record/job.ts';
 import type { JobParts } from './job-parts.ts';
+
 /** Deletes a job with its folder and logs, as `Jobs.remove`. */
 export async function removeJob(parts: JobParts, id: number): Promise<void> {
   const { store, frames, records, folder, places, release } = parts;

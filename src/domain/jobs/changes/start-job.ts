@@ -13,6 +13,7 @@ import { writeIdentity } from '../identity-file.ts';
 import { statusPayload } from '../job-journal.ts';
 import { admission } from './admission.ts';
 import type { JobParts } from './job-parts.ts';
+
 /** A job that was started, with its warnings. */
 export interface Started {
   readonly job: Job;

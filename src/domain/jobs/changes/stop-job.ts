@@ -3,6 +3,7 @@ import { AppError } from '../../../errors.ts';
 import { killTrainer, stopTrainer } from '../../../trainer/processes/supervisor.ts';
 import { type Job, jobName } from '../../job-record/job.ts';
 import type { JobParts } from './job-parts.ts';
+
 /** Stops a job, as `Jobs.stop`; with `discard` at once, for `Jobs.discard`. */
 export async function stopJob(parts: JobParts, id: number | undefined, discard: boolean): Promise<Job> {
   const { store, records, runs, folder, waits } = parts;

@@ -2,6 +2,7 @@ import type { Conversation } from '../../../state/playground/conversation.ts';
 import type { Exchange, Side } from '../../../state/playground/exchange.ts';
 import type { AnswerActions } from '../answer-view.ts';
 import type { EditedText } from './edited-text.ts';
+
 /** What can be done with the answer of a side. @param add adds it to a dataset. */
 export function answerActions(
   {

@@ -4,6 +4,7 @@ import type { Exchange } from '../../../state/playground/exchange.ts';
 import { type AnswererSide, answererFields, answererName, firstWords } from '../answerer.ts';
 import type { Parameters } from '../playground-parameters.ts';
 import { samplingFields, systemMessage } from '../playground-parameters.ts';
+
 /** What prompts are answered by, and how. */
 export interface Answering {
   readonly sides: readonly AnswererSide[];

@@ -9,6 +9,7 @@ import { Conversation } from '../../../state/playground/conversation.ts';
 import { asServiceError } from '../../../state/remote.ts';
 import { paced } from '../../../state/runs/pace.ts';
 import { chatBar } from './chat-bar.ts';
+
 /** What an open chat asks of its view. */
 export interface OpenChatView extends ReactiveControllerHost {
   /** Called when another chat is open. */

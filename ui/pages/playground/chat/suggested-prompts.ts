@@ -3,6 +3,7 @@ import { service } from '../../../api/service.ts';
 import { empty } from '../../../elements/parts.ts';
 import { datasets } from '../../../state/app.ts';
 import { type Suggestion, suggestionsOf } from './suggestions.ts';
+
 /** Prompts from the dataset that a model was trained on. */
 export class SuggestedPrompts {
   readonly #host: ReactiveControllerHost;
