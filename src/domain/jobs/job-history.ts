@@ -5,6 +5,7 @@ import { readTail } from '../../trainer/processes/supervisor.ts';
 import { type Consumption, createTally, type Tally } from '../events/consumption.ts';
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
+import { type DataDigest, readDataDigest } from './data-digest.ts';
 import type { JobReader } from './job-records.ts';
 import { isTrained } from './trained-file.ts';
 import { readVerdict, type Verdict } from './verdict.ts';
@@ -23,6 +24,8 @@ export interface JobHistory {
   verdict(id: number, kept: readonly number[]): Verdict | null;
   /** Whether a job took its last step, so that resuming it only exports. */
   isTrained(id: number): boolean;
+  /** The rows that a job was trained on; `null` if their file is gone. */
+  dataDigest(id: number): Promise<DataDigest | null>;
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
 }
@@ -65,6 +68,8 @@ export function createJobHistory(
     verdict: (id, kept) => readVerdict(store.events, get(id), kept),
 
     isTrained: (id) => isTrained(folder(get(id).id)),
+
+    dataDigest: async (id) => readDataDigest(get(id)),
 
     logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
   };

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Job, JobDetail } from '../../api/types.ts';
 import { axes } from '../../charts/axis.ts';
 import type { ChartLine } from '../../charts/chart-data.ts';
@@ -19,7 +20,7 @@ import type { Run } from '../../state/runs/run.ts';
 import type { ColumnName } from '../../state/runs/series.ts';
 import { Watch } from '../../state/store.ts';
 import { comparedLimit } from '../../views/runs/compare-button.ts';
-import { metricName, metricText } from '../../views/runs/run-charts.ts';
+import { metricText } from '../../views/runs/run-charts.ts';
 import { runData } from '../../views/runs/run-data.ts';
 import { markLegend, runMarks } from '../../views/runs/run-marks.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';

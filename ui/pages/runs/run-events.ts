@@ -1,10 +1,11 @@
 import { html, type TemplateResult } from 'lit';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Event } from '../../api/frames.ts';
 import type { JobDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty } from '../../elements/parts.ts';
 import { isEnded, phaseName, stateName } from '../../state/runs/job-words.ts';
-import { metricName, metricText } from '../../views/runs/run-charts.ts';
+import { metricText } from '../../views/runs/run-charts.ts';
 
 /** An event as it is shown. */
 interface Told {

@@ -1,9 +1,9 @@
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Direction, ParameterValue } from '../../../src/contract/sweeps.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { digitsFor } from '../../charts/axis.ts';
 import { formatNumber } from '../../elements/format.ts';
 import { settingLabel, settingText } from '../../settings/setting-values.ts';
-import { metricName } from '../../views/runs/run-charts.ts';
 import { trialValue } from '../../views/sweep-words.ts';
 
 /** An axis of the plot: a setting that varies, or the metric. */

@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Sweep } from '../../api/types.ts';
 import { formatPercent } from '../../elements/format.ts';
 import { progressBar } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
-import { metricName } from '../../views/runs/run-charts.ts';
 
 /** Weaker rank correlations say nothing. */
 const clearCorrelation = 0.3;

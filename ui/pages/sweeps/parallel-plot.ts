@@ -1,8 +1,8 @@
 import { html, nothing, svg, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { metricName } from '../../views/runs/run-charts.ts';
 import { bestFirst, directionWords, trialValue } from '../../views/sweep-words.ts';
 import { type Axis, axesOf } from './axes.ts';
 

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Sweep } from '../../api/types.ts';
 import {
@@ -28,7 +29,6 @@ import { taskName } from '../../state/choice-words.ts';
 import { Remote } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
-import { metricName } from '../../views/runs/run-charts.ts';
 import { directionWords, sweepBadge, sweepPercent } from '../../views/sweep-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 import { valueText } from './axes.ts';

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { SweepSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatMoment, formatNumber } from '../../elements/format.ts';
@@ -8,7 +9,6 @@ import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../e
 import { latest, sweeps } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
-import { metricName } from '../../views/runs/run-charts.ts';
 import { sweepBadge } from '../../views/sweep-words.ts';
 import { trainingTabs } from '../../views/training-tabs.ts';
 

@@ -1,10 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
-import { metricName } from '../../views/runs/run-charts.ts';
 import { bestFirst, trialBadge } from '../../views/sweep-words.ts';
 import { valueText } from './axes.ts';
 

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import { axes } from '../../charts/axis.ts';
 import type { ChartLine, ChartX } from '../../charts/chart-data.ts';
 import type { ChartGroup } from '../../charts/chart-group.ts';
@@ -143,26 +144,6 @@ export function runCharts(run: Run, group: ChartGroup): TemplateResult {
         return chart(name, [{ label: name, colour, values, joined: gaps ?? false, smooth: !exact }], format);
       })}
   </div>`;
-}
-
-const metricNames: Readonly<Record<string, string>> = {
-  final_loss: 'Final loss',
-  eval_loss: 'Evaluation loss',
-  rouge1: 'ROUGE-1',
-  rouge2: 'ROUGE-2',
-  rougeL: 'ROUGE-L',
-  f1: 'F1',
-  kl: 'KL divergence',
-  'rewards/chosen': 'Chosen reward',
-  'rewards/rejected': 'Rejected reward',
-  'rewards/margins': 'Reward margin',
-  'rewards/accuracies': 'Reward accuracy',
-};
-
-/** A metric's display name. */
-export function metricName(key: string): string {
-  const words = key.replaceAll('_', ' ').replace('/', ': ');
-  return metricNames[key] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
 /** Fractions, shown in percent. */

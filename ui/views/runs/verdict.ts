@@ -1,10 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { metricName } from '../../../src/contract/metric-names.ts';
 import { lossText } from '../../../src/contract/training/loss-text.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { formatDuration, formatNumber } from '../../elements/format.ts';
 import { isToldInPercent } from '../evaluation-words.ts';
 import { judgementActions, judgementSentence } from './judgement.ts';
-import { metricName, metricText } from './run-charts.ts';
+import { metricText } from './run-charts.ts';
 import { exportBadge, verificationNotice } from './verification.ts';
 
 type Prompt = Verdict['prompts'][number];

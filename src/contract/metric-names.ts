@@ -1,0 +1,19 @@
+const names: Readonly<Record<string, string>> = {
+  final_loss: 'Final loss',
+  eval_loss: 'Evaluation loss',
+  rouge1: 'ROUGE-1',
+  rouge2: 'ROUGE-2',
+  rougeL: 'ROUGE-L',
+  f1: 'F1',
+  kl: 'KL divergence',
+  'rewards/chosen': 'Chosen reward',
+  'rewards/rejected': 'Rejected reward',
+  'rewards/margins': 'Reward margin',
+  'rewards/accuracies': 'Reward accuracy',
+};
+
+/** A metric's display name. */
+export function metricName(key: string): string {
+  const words = key.replaceAll('_', ' ').replace('/', ': ');
+  return names[key] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
