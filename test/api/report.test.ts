@@ -9,6 +9,8 @@ const job = {
   ...(examples['GET /api/jobs/{job_id}'] as ReportFacts['job']),
   display_name: 'ours </title><script>alert(1)</script>',
   notes: 'the password is swordfish',
+  model_name: '/home/jo/models/tiny',
+  settings: { learning_rate: 2e-4, reward_model: 'C:\\models\\judge' },
   metrics: { final_loss: 0.5612, eval_loss: 0.534 },
   verdict: {
     verified: true,
@@ -54,7 +56,9 @@ test('a report has verdict, charts, figures, settings and the digest of the data
   }
   assert.not.match(report, /\b(?:src|href|url\()/);
   assert.not.match(report, '<script');
-  assert.not.match(report, 'swordfish');
+  for (const secret of ['swordfish', '/home/jo', 'C:\\']) assert.not.match(report, secret);
+  assert.match(report, 'base <bdi>tiny</bdi>');
+  assert.match(report, '<bdi>judge</bdi>');
 });
 
 test('prompts and answers are in it if that is wanted, escaped', () => {
@@ -93,6 +97,11 @@ test('a chart has round ticks, a dot for each evaluation, and no more points tha
   // One point, and equal values.
   assert.not.match(lineChart('Loss', [{ name: 'a', points: [{ step: 1, value: 3 }] }])?.text ?? 'NaN', 'NaN');
   assert.is(lineChart('Loss', [{ name: 'a', points: [] }]), null);
+  const alone = lineChart('Loss', [
+    { name: 'Training', points: [] },
+    { name: 'Evaluation', points: [{ step: 1, value: 3 }] },
+  ]);
+  assert.not.match(alone?.text ?? '', 'd="M"');
 });
 
 test('markup escapes what is not markup', () => {

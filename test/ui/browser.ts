@@ -71,7 +71,9 @@ export async function openPage(
   const faults: string[] = [];
   await context.route('**/*', (route) => {
     const asked = new URL(route.request().url());
-    if (asked.host === new URL(url).host || asked.protocol === 'data:' || asked.protocol === 'blob:') {
+    // A saved file is opened without the service.
+    const isLocal = ['data:', 'blob:', 'file:'].includes(asked.protocol);
+    if (isLocal || asked.host === new URL(url).host) {
       return route.continue();
     }
     faults.push(`a request to ${asked.href}`);

@@ -1,6 +1,12 @@
 /** A person with own rows who takes every default: from the file to a judgement, and to figures where none were measured. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { markup } from '../../src/api/hone/jobs/report/markup.ts';
 import { lossText } from '../../src/contract/training/loss-text.ts';
 import {
   endAll,
@@ -58,6 +64,29 @@ async function train(name: string, count: number) {
   return { page, context, faults };
 }
 
+/** Saves the report of the run that is shown. */
+async function saveReport(page: Page, withRows: boolean) {
+  await page.getByRole('button', { name: 'Report…' }).click();
+  if (withRows) await page.getByLabel('Include prompts and answers').check();
+  assert.equal(await axeViolations(page), []);
+  const saved = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Save', exact: true }).click();
+  const path = join(mkdtempSync(join(tmpdir(), 'hone-report-')), (await saved).suggestedFilename());
+  await (await saved).saveAs(path);
+  return { path, text: readFileSync(path, 'utf8') };
+}
+
+/** Opens a saved report as its reader does, without the service, and ends with it deleted. */
+async function looksLikeReport(path: string): Promise<void> {
+  const { page, context, faults } = await openPage('', pathToFileURL(path).href);
+  assert.ok((await page.locator('svg').count()) >= 2);
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'report');
+  assert.equal(faults, []);
+  await context.close();
+  rmSync(dirname(path), { recursive: true });
+}
+
 test('sixty rows and every default end in a better model, whose figures are told in a sentence', async () => {
   const { page, context, faults } = await train('sixty.jsonl', 60);
   const { verdict, settings, metrics, last_metric } = (await service.call('GET', '/api/jobs/train_1')).body;
@@ -79,6 +108,12 @@ test('sixty rows and every default end in a better model, whose figures are told
   assert.is(await page.getByText('trained on', { exact: true }).count(), 0);
   assert.equal(await axeViolations(page), []);
   await keepPictures(page, 'own-rows');
+  const [prompt] = verdict.prompts;
+  assert.ok(!(await saveReport(page, false)).text.includes(prompt.prompt), 'rows that were not asked for');
+  const report = await saveReport(page, true);
+  for (const part of [judgement.sentence, prompt.prompt, prompt.reference])
+    assert.ok(report.text.includes(markup`${part}`.text), `the report has no "${part}"`);
+  await looksLikeReport(report.path);
   await page.getByRole('link', { name: 'View model' }).click();
   await page.locator('.judgement', { hasText: judgement.sentence }).waitFor();
   assert.equal(faults, []);

@@ -6,6 +6,7 @@ import { Action } from '../../state/action.ts';
 import { currentJobId, forgetRun, isKept, jobs, router, toasts } from '../../state/app.ts';
 import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
+import './report-button.ts';
 import './stop-dialog.ts';
 
 /** The page of a run. */
@@ -64,7 +65,12 @@ export class RunActions {
           ? html`<a class="button" href="/playground/${job.model_id}">Try a checkpoint</a>`
           : nothing
       }
-      ${isEnded(job.state) ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>` : nothing}
+      ${
+        isEnded(job.state)
+          ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>
+              <hone-report-button .jobId=${job.job_id}></hone-report-button>`
+          : nothing
+      }
       ${
         isEnded(job.state)
           ? html`<button type="button" ?disabled=${this.#action.busy} @click=${() => this.#open('delete')}>Delete…</button>`

@@ -3,13 +3,10 @@ import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { confirmation, errorBody, tag } from '../common.ts';
 import * as i from '../identity.ts';
+import { jobDetailOf } from './job-detail.ts';
 import { jobNumber } from './job-number.ts';
-import { presentJob, presentJobDetail } from './presenters.ts';
-import { reportOf } from './report/report.ts';
+import { presentJob } from './presenters.ts';
 import * as s from './schemas.ts';
-
-/** The steps of a report's charts, which are drawn with fewer. */
-const reportPoints = 5_000;
 
 const noJob: ResponseDoc = { description: 'Job not found', schema: errorBody };
 const conflict: ResponseDoc = { description: 'Not possible in the current job state', schema: errorBody };
@@ -19,17 +16,8 @@ const namedJobs = (trials: ReadonlyMap<number, number>): Record<string, number> 
   Object.fromEntries([...trials].map(([id, count]) => [jobName(id), count]));
 
 /** Job history and actions. */
-export function jobRoutes({ jobs: store, checkpoints }: Services) {
-  const detailOf = async (id: number) => {
-    const kept = await checkpoints.list(id);
-    const verdict = store.verdict(
-      id,
-      kept.map(({ step }) => step),
-    );
-    const job = store.get(id);
-    const facts = { chatTemplate: await checkpoints.hasChatTemplate(job), trained: store.isTrained(id) };
-    return presentJobDetail(job, store.consumption(id), kept, facts, verdict);
-  };
+export function jobRoutes(services: Services) {
+  const { jobs: store } = services;
   return [
     route({
       method: 'GET',
@@ -73,32 +61,7 @@ export function jobRoutes({ jobs: store, checkpoints }: Services) {
       tag,
       summary: 'Get a job with its settings and kept checkpoints',
       responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
-      handle: ({ params }) => detailOf(jobNumber(params.job_id)),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/jobs/{job_id}/report',
-      tag,
-      summary:
-        'A job as one HTML file to share: verdict, charts, settings and the digest of its data; with rows also prompts and answers',
-      query: s.reportQuery,
-      responses: { 200: { description: 'The report', contentType: 'text/html' }, 404: noJob },
-      handle: async ({ params, query }) => {
-        const id = jobNumber(params.job_id);
-        const job = await detailOf(id);
-        const report = reportOf({
-          job,
-          series: store.series(id, reportPoints) as Series,
-          data: await store.dataDigest(id),
-          hasRows: query.rows,
-        });
-        return new Reply(200, report, {
-          'content-type': 'text/html; charset=utf-8',
-          'content-disposition': `attachment; filename="${job.job_id}.html"`,
-          // Should a browser show it in place of saving it.
-          'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-        });
-      },
+      handle: ({ params }) => jobDetailOf(services, jobNumber(params.job_id)),
     }),
     route({
       method: 'POST',

@@ -56,7 +56,7 @@ export function lineChart(heading: string, lines: readonly Line[]): Markup | nul
   const y = (value: number) =>
     (height - bottom - ((value - low) / (high - low)) * (height - top - bottom)).toFixed(1);
   return markup`<figure>
-<figcaption>${heading}<span class="legend">${drawn.map(({ name }, index) => markup`<span class="line-${index}">${name}</span>`)}</span></figcaption>
+<figcaption>${heading}<span class="legend">${drawn.map(({ name, points }, index) => (points.length === 0 ? markup`` : markup`<span class="line-${index}">${name}</span>`))}</span></figcaption>
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${heading} by step, from ${low.toPrecision(3)} to ${high.toPrecision(3)}">
 ${ticksOf(low, high).map(
   (tick) =>
@@ -66,6 +66,7 @@ ${ticksOf(firstStep, lastStep)
   .filter(Number.isInteger)
   .map((tick) => markup`<text x="${x(tick)}" y="${height - 8}" class="step">${tick}</text>`)}
 ${drawn.map(({ points }, index) => {
+  if (points.length === 0) return markup``;
   const path = points.map(({ step, value }) => `${x(step)} ${y(value)}`).join('L');
   const dots = index === 0 ? [] : points;
   return markup`<path class="curve line-${index}" d="M${path}"/>${dots.map(({ step, value }) => markup`<circle class="line-${index}" cx="${x(step)}" cy="${y(value)}" r="3"/>`)}`;

@@ -39,7 +39,7 @@ export function reportOf({ job, series, data, hasRows }: ReportFacts): string {
 <header>
 <h1><bdi>${job.display_name}</bdi></h1>
 <p>${job.job_id} · ${job.state} · started ${momentOf(job.started_at ?? job.created_at)}</p>
-<p>${job.task} on <bdi>${job.dataset}</bdi> · ${job.strategy} · base <bdi>${job.model_name}</bdi></p>
+<p>${job.task} on <bdi>${job.dataset}</bdi> · ${job.strategy} · base <bdi>${withoutFolders(job.model_name)}</bdi></p>
 </header>
 ${verdict === null ? null : verdictOf(verdict)}
 ${verdict === null || !hasRows ? null : markup`<section><h2>Answers</h2>${verdict.prompts.map(promptOf)}</section>`}
@@ -65,7 +65,10 @@ const numberOf = (value: number | null) => (value === null ? '–' : String(Numb
 const labelOf = (name: string) =>
   Object.hasOwn(knownSettings, name) ? knownSettings[name as keyof typeof knownSettings].label : name;
 const settingOf = (value: unknown) =>
-  value === null ? 'automatic' : Array.isArray(value) ? value.join(', ') : String(value);
+  value === null ? 'automatic' : Array.isArray(value) ? value.join(', ') : withoutFolders(String(value));
+/** The last part of what is a path of this machine; a hub's name stays whole. */
+const withoutFolders = (name: string) =>
+  /^(?:[/~.]|[A-Za-z]:\\)/.test(name) ? (name.split(/[\\/]/).findLast((part) => part !== '') ?? name) : name;
 
 function verdictOf({ loss, metric, judgement, verified, reason }: Verdict): Markup {
   const change = (
