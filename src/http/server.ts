@@ -43,6 +43,7 @@ export interface Server {
 
 const asItIs = (error: AppError) => error;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the order in which a server closes is stated in one place
 export function createServer(options: ServerOptions): Server {
   const { gate } = options;
   const router = createRouter(options.faces, options.fallback);

@@ -57,6 +57,7 @@ export interface Broadcast {
  * buffer exceeds `hardLimitBytes`. It can then reconnect with `?since=SEQ` and misses nothing. With `?batches=true`
  * messages are arrays of frames, and a slow client is sent what it has missed as soon as it can take it.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the sockets and what each has yet to be sent
 export function createBroadcast(options: {
   path: string;
   greet: Greeting;

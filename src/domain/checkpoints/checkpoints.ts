@@ -70,6 +70,7 @@ export interface Checkpoints {
   close(): void;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share which checkpoints are being prepared
 export function createCheckpoints(options: {
   readonly store: Store;
   readonly models: Models;

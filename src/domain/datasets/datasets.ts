@@ -83,6 +83,7 @@ export interface Datasets {
   reconcile(): Promise<void>;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share which datasets are in use
 export function createDatasets(
   dir: string,
   store: DatasetStore,

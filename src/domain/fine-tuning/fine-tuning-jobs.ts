@@ -72,6 +72,7 @@ export interface FineTuningJobs {
 /** How long a request to stop waits for the checkpoint. */
 const stopAnswerMs = 30_000;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the jobs that OpenAI’s API has begun
 export function createFineTuningJobs(options: {
   readonly store: Store;
   readonly jobs: Jobs;

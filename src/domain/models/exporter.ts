@@ -73,6 +73,7 @@ export function mergedOutcome(before: ExportOutcome, latest: ExportOutcome): Exp
   return { ...latest, files: [...kept, ...latest.files] };
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the one export that runs
 export function createExporter(options: ExporterOptions): Exporter {
   const { store, frames, models, dir, trainer, tools, logger } = options;
   const tasks = createExportTasks(frames);

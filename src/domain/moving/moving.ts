@@ -38,6 +38,7 @@ export interface Moving {
 
 const nothing = { files_done: 0, files_total: 0, bytes_done: 0, bytes_total: 0 };
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the steps of a move share what is to be undone if one fails
 export function createMoving(options: {
   readonly baseUrl: string;
   readonly patience: OpenAiPatience;

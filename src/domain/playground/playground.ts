@@ -71,6 +71,7 @@ export const userPrompt = (prompt: string): Generation['input'] => ({
   messages: [{ role: 'user', content: prompt }],
 });
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the engines and who waits for them
 export function createPlayground(options: {
   engine: Engines;
   store: Store;

@@ -84,6 +84,7 @@ export interface Contexts {
   release(slot: Slot): void;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the contexts and which sequences are free
 export function createContexts(
   llama: Awaited<ReturnType<typeof getLlama>>,
   model: LlamaModel,

@@ -34,6 +34,7 @@ export interface Scheduler {
  * result is called after the step
  * @param onStep called after each step
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the requests that are evaluated together
 export function createScheduler(
   pool: Contexts,
   prepare: (tokens: number, contexts: number) => () => void,

@@ -80,6 +80,7 @@ export const nodeProgram =
 /**
  * Starts a child and loads a model in it. A child that exhausts the patience is killed. `onEnd` is called once, after the process has exited.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its handlers share the state of one process
 export function startChild(
   program: ChildProgram,
   order: LoadOrder,

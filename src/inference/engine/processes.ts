@@ -99,6 +99,7 @@ export interface Processes<R> {
   close(): Promise<void>;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the processes and who waits for one
 export function createProcesses<R extends { readonly modelKey: string }>(
   { idleMs, maxPending, logger }: ProcessOptions,
   kind: ProcessKind<R>,

@@ -70,6 +70,7 @@ export async function loadModel(
   return loaded;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share one model with its contexts
 function createLoadedModel(
   llama: Llama,
   model: LlamaModel,

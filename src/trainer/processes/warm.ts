@@ -59,6 +59,7 @@ interface Warm {
  * @param idleMs after this long without use the process is ended; 0 disables warm trainers.
  * @param possible whether the machine has enough free memory, and no device whose driver fails after a fork.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the state of one process
 export function createWarmTrainer(options: {
   command: TrainerCommand;
   idleMs: number;

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Job, JobDetail } from '../../api/types.ts';
 import { axes } from '../../charts/axis.ts';
 import type { ChartLine } from '../../charts/chart-data.ts';

@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Event } from '../../api/frames.ts';
 import type { JobDetail } from '../../api/types.ts';
 import { formatBytes, formatMoment } from '../../elements/format.ts';

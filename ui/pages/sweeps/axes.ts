@@ -1,5 +1,5 @@
-import { metricName } from '../../../src/contract/metric-names.ts';
 import type { Direction, ParameterValue } from '../../../src/contract/sweeps.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { digitsFor } from '../../charts/axis.ts';
 import { formatNumber } from '../../elements/format.ts';

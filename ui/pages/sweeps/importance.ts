@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Sweep } from '../../api/types.ts';
 import { formatPercent } from '../../elements/format.ts';
 import { progressBar } from '../../elements/parts.ts';

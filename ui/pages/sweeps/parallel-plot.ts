@@ -1,6 +1,6 @@
 import { html, nothing, svg, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { bestFirst, directionWords, trialValue } from '../../views/sweep-words.ts';

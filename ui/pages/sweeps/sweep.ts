@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Sweep } from '../../api/types.ts';
 import {

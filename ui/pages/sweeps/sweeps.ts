@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { SweepSummary } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatMoment, formatNumber } from '../../elements/format.ts';

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Sweep, Trial } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import { axes } from '../../charts/axis.ts';
 import type { ChartLine, ChartX } from '../../charts/chart-data.ts';
 import type { ChartGroup } from '../../charts/chart-group.ts';

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/metric-names.ts';
 import { lossText } from '../../../src/contract/training/loss-text.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { formatDuration, formatNumber } from '../../elements/format.ts';
 import { isToldInPercent } from '../evaluation-words.ts';

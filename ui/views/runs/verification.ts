@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/metric-names.ts';
+import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { Job, Lineage } from '../../api/types.ts';
 import { formatPercent } from '../../elements/format.ts';
 import { figure } from '../../elements/parts.ts';

@@ -74,6 +74,7 @@ export interface Planner {
 
 const diskOf = (reserved: readonly Reserved[]) => reserved.reduce((sum, { diskBytes }) => sum + diskBytes, 0);
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share what was measured of the model
 export function createPlanner(
   options: Judges & {
     readonly machine: () => Promise<Machine>;

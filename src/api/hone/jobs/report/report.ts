@@ -1,6 +1,6 @@
-import { metricName } from '../../../../contract/metric-names.ts';
 import { settings as knownSettings } from '../../../../contract/settings.ts';
 import { lossText } from '../../../../contract/training/loss-text.ts';
+import { metricName } from '../../../../contract/training/metric-names.ts';
 import type { DataDigest } from '../../../../domain/jobs/data-digest.ts';
 import type { Series } from '../../frames/schemas.ts';
 import type { presentJobDetail } from '../presenters.ts';
