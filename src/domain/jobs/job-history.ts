@@ -5,7 +5,7 @@ import { readTail } from '../../trainer/processes/supervisor.ts';
 import { type Consumption, createTally, type Tally } from '../events/consumption.ts';
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
-import { type DataDigest, readDataDigest } from './data-digest.ts';
+import { type DataDigest, readDataDigest } from '../job-record/data-digest.ts';
 import type { JobReader } from './job-records.ts';
 import { isTrained } from './trained-file.ts';
 import { readVerdict, type Verdict } from './verdict.ts';

@@ -1,7 +1,7 @@
 import { settings as knownSettings } from '../../../../contract/settings.ts';
 import { lossText } from '../../../../contract/training/loss-text.ts';
 import { metricName } from '../../../../contract/training/metric-names.ts';
-import type { DataDigest } from '../../../../domain/jobs/data-digest.ts';
+import type { DataDigest } from '../../../../domain/job-record/data-digest.ts';
 import type { Series } from '../../frames/schemas.ts';
 import type { presentJobDetail } from '../presenters.ts';
 import { type Line, lineChart } from './line-chart.ts';

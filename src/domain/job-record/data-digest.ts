@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import type { Job } from '../job-record/job.ts';
+import type { Job } from './job.ts';
 
 /** The rows that a job was trained on: how many they are, and the SHA-256 of their file. */
 export interface DataDigest {
