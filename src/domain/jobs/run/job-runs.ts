@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { activeStates, type JobState, unfinishedStates } from '../../../contract/jobs.ts';
 import type { JobRow } from '../../../db/tables/jobs.ts';
 import { asAppError } from '../../../errors.ts';
@@ -53,6 +54,9 @@ export interface JobRuns {
   close(): Promise<void>;
 }
 
+/** The plan of a run's time may ask a hub for the model's size: no run is kept waiting for that. */
+const planWaitMs = 2_000;
+
 /** Whether a job's model, or its reward model, is on the hub. */
 function mayDownload({ model, settings }: JobSpec): boolean {
   const { reward_model: reward } = settings;
@@ -101,7 +105,7 @@ export function createJobRuns(
       starting.delete(id);
     }
     store.jobs.update(id, { pid: trainer.identity.pid, pidStarted: trainer.identity.started });
-    const plan = await planned;
+    const plan = await Promise.race([planned, sleep(planWaitMs, null, { ref: false })]);
     if (plan !== null) store.jobs.update(id, { clock: startClock(plan, startedAt.getTime() / 1000) });
     watch(id, trainer);
   }
