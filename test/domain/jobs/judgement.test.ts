@@ -33,6 +33,9 @@ test('what was learned is told by how much, and on how many rows', () => {
     changes: null,
     checkpoint: null,
   });
+  const unknown = [at(28, 1.88), at(56, 0.56, 0.95)];
+  assert.match(judge(run({ evaluations: unknown })).sentence, /95% of the tokens are right\.$/);
+  assert.match(judge(run({ evaluations: [at(0, 7.75)] })).sentence, /on 40 held-out rows\.$/);
   const few = judge(run({ heldOutRows: 6 }));
   assert.equal(
     [few.kind, few.notes],

@@ -83,6 +83,18 @@ def test_a_torn_last_line_is_cut_off_and_the_numbers_go_on(tmp_path, torn):
     assert [(line["seq"], line["code"]) for line in second.lines()] == [(0, "a"), (1, "b"), (2, "c")]
 
 
+def test_a_line_that_the_disk_has_no_room_for_is_taken_back(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    journal.write("warning", code="a", message="one")
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: whole(file, data[: len(data) // 2]))
+    with pytest.raises(OSError, match="No space left"):
+        journal.write("warning", code="b", message="two")
+    monkeypatch.undo()
+    journal.write("warning", code="c", message="three")
+    assert [(line["seq"], line["code"]) for line in journal.lines()] == [(0, "a"), (1, "c")]
+
+
 def test_a_journal_of_nothing_but_a_torn_line_starts_anew(tmp_path):
     (tmp_path / "journal.jsonl").write_bytes(b'{"seq":0')
     journal = Journal(tmp_path)
