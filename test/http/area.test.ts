@@ -4,7 +4,15 @@ import type { Route } from '../../src/http/route.ts';
 import { areaOf, createRouter } from '../../src/http/router.ts';
 
 const route = (path: string, access?: Route['access']) =>
-  ({ method: 'GET', path, tag: '', summary: '', responses: {}, handle: () => '', ...(access && { access }) }) as Route;
+  ({
+    method: 'GET',
+    path,
+    tag: '',
+    summary: '',
+    responses: {},
+    handle: () => '',
+    ...(access && { access }),
+  }) as Route;
 const router = createRouter(
   [{ routes: [route('/api/free', 'free'), route('/api/full'), route('/v1/answers', 'inference')] }] as never,
   {} as never,

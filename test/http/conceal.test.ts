@@ -12,6 +12,11 @@ test('an internal error says nothing about itself', () => {
   assert.not.match(message, /ENOENT|srv/);
 });
 
+test('of folders with a common beginning the longest counts', () => {
+  const { message } = createConceal(['/srv/ho', '/srv/hone'])(new AppError('invalid', 'See /srv/hone/x.'));
+  assert.is(message, 'See (a path on the server)');
+});
+
 test('paths of the server are left out, and nothing else', () => {
   const error = new AppError(
     'invalid',

@@ -38,7 +38,13 @@ test('hyperparameters are found beside and within the method, without objects', 
 });
 
 test('a file that was stored stays so as long as its size is the same', () => {
-  const file = { id: 'file-1', filename: 'a.jsonl', purpose: 'fine-tune', bytes: 10, created_at: 1 } as SourceFile;
+  const file = {
+    id: 'file-1',
+    filename: 'a.jsonl',
+    purpose: 'fine-tune',
+    bytes: 10,
+    created_at: 1,
+  } as SourceFile;
   const before = { ...toMovedFile(file, undefined), state: 'stored' as const, dataset: 'a.jsonl' };
   assert.equal([toMovedFile(file, before).state, toMovedFile(file, before).dataset], ['stored', 'a.jsonl']);
   const other = toMovedFile({ ...file, bytes: 11 }, before);

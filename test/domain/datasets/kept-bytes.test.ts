@@ -17,7 +17,12 @@ test('of an earlier download whole blocks are kept, all of a complete file, and 
     return made;
   };
   const part = sizeBytes - 5;
-  const paths = [path('whole', sizeBytes), path('part', part), path('long', sizeBytes + 1), join(folder, 'none')];
+  const paths = [
+    path('whole', sizeBytes),
+    path('part', part),
+    path('long', sizeBytes + 1),
+    join(folder, 'none'),
+  ];
   const kept = await keptBytes([file, file, file, file], paths);
   assert.equal(kept, [sizeBytes, continuableBytes(part), 0, 0]);
   assert.ok(continuableBytes(part) > 0 && continuableBytes(part) < part);

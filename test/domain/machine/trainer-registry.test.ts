@@ -1,6 +1,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Choice, createTrainerRegistry, rowShapesFor } from '../../../src/domain/machine/trainer-registry.ts';
+import {
+  type Choice,
+  createTrainerRegistry,
+  rowShapesFor,
+} from '../../../src/domain/machine/trainer-registry.ts';
 import { createFaults } from '../../../src/faults.ts';
 import type { Description } from '../../../src/trainer/protocol.ts';
 
@@ -44,7 +48,10 @@ test('what exists and can be combined is taken, with the aliases of providers', 
 test('what does not exist, or not together, is refused with what does', async () => {
   const unknown = await judged({ task: 'juggling', strategy: 'osmosis' });
   assert.equal([unknown.choice.task, unknown.choice.strategy], [null, null]);
-  assert.match(unknown.faults[0] as string, 'task: "juggling" is not a valid task. Allowed: text-generation, summarization');
+  assert.match(
+    unknown.faults[0] as string,
+    'task: "juggling" is not a valid task. Allowed: text-generation, summarization',
+  );
   assert.is(unknown.faults.length, 2);
   assert.match((await judged({ provider: 'unsloth' })).faults[0] as string, 'There is no GPU.');
   const apart = await judged({ task: 'summarization', strategy: 'dpo' });
@@ -62,7 +69,7 @@ test('a description that failed is asked for again', async () => {
   await flaky.checkTask('summarization');
   await flaky.checkTask('text-generation');
   assert.is(asked, 2);
-  assert.match(await flaky.checkTask('juggling').catch((error: Error) => error.message), /juggling/);
+  assert.match(String(await flaky.checkTask('juggling').catch((error: Error) => error)), 'juggling');
 });
 
 test('rows have the strategy’s shape, or those of the task', () => {

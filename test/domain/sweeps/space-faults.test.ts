@@ -2,7 +2,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { spaceFaults, spaceOf } from '../../../src/domain/sweeps/sweep-request.ts';
 
-const fault = (space: Parameters<typeof spaceFaults>[0], trials?: number) => spaceFaults(space, trials).join();
+const fault = (space: Parameters<typeof spaceFaults>[0], trials?: number) =>
+  spaceFaults(space, trials).join();
 
 test('a space must vary something', () => {
   assert.match(fault({}), 'nothing would vary');

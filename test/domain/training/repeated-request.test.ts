@@ -11,15 +11,18 @@ const repeated = (spec: object | null) =>
 const settings = { learning_rate: 1e-4, eval_split: 0.1 };
 
 test('a run is repeated with its settings, and the split or the dataset that it was validated on', () => {
-  assert.equal(repeated({ settings, validation: null, export: { quantizations: ['Q8_0'], required: false } }), {
-    task: 'text-generation',
-    model_name: 'a/b',
-    dataset: 'rows.jsonl',
-    provider: 'standard',
-    strategy: 'sft',
-    learning_rate: 1e-4,
-    eval_split: 0.1,
-  });
+  assert.equal(
+    repeated({ settings, validation: null, export: { quantizations: ['Q8_0'], required: false } }),
+    {
+      task: 'text-generation',
+      model_name: 'a/b',
+      dataset: 'rows.jsonl',
+      provider: 'standard',
+      strategy: 'sft',
+      learning_rate: 1e-4,
+      eval_split: 0.1,
+    },
+  );
   const validated = repeated({ settings, validation: { name: 'held.jsonl' } });
   assert.equal([validated?.validation_dataset, validated?.eval_split], ['held.jsonl', undefined]);
 });

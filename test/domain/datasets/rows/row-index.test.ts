@@ -7,7 +7,10 @@ import { temporaryFolder } from '../../../folders.ts';
 
 const row = (number: number) => `{"input": "${number}", "output": "ä"}\n`;
 /** 3,500 rows, with an empty line before each hundredth. */
-const text = Array.from({ length: 3_500 }, (_, number) => `${number % 100 === 0 ? '\n' : ''}${row(number)}`).join('');
+const text = Array.from(
+  { length: 3_500 },
+  (_, number) => `${number % 100 === 0 ? '\n' : ''}${row(number)}`,
+).join('');
 
 test('a row deep in a file is found from the place of a row before it', async () => {
   const path = join(temporaryFolder(), 'rows.jsonl');
