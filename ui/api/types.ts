@@ -33,7 +33,6 @@ export type Recommendations = Answer<'GET /api/recommendations'>;
 export type Recommendation = Recommendations['recommendations'][number];
 export type Example = Answer<'GET /api/examples'>['examples'][number];
 export type Uploaded = Answer<'POST /api/upload_dataset'>;
-export type RowFault = Uploaded['validation']['details'][number];
 export type Move = Answer<'GET /api/move/openai'>;
 export type Import = Answer<'GET /api/imports/{id}'>;
 export type ImportMapping = NonNullable<Body<'POST /api/imports/{id}/preview'>['mapping']>;
