@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../../src/db/store.ts';
+import { type Client, createAccess } from '../../../src/domain/access/access.ts';
 import { createAccessKeys } from '../../../src/domain/access/access-keys.ts';
 import { createSessions, sessionDays } from '../../../src/domain/access/sessions.ts';
 import { root, temporaryFolder } from '../../folders.ts';
@@ -121,6 +122,61 @@ test('the key of the environment opens everything, is not listed, and its sessio
   assert.is(changed.check(environmentKey), null);
   assert.is(createSessions(store.access, changed, now).find(token), null);
   assert.is(createSessions(store.access, createAccessKeys(store.access, null, now), now).find(token), null);
+});
+
+test('a client is known by a key, a session or the service’s own key, and admitted by the scope', () => {
+  const access = createAccess({ mode: 'auto', keys, sessions, cookieName: 'hone' }, () => 0);
+  const [local, far] = [true, false].map((isLocal) => ({ address: '192.0.2.7', isLocal })) as [
+    Client,
+    Client,
+  ];
+  assert.equal([access.needsKey(local), access.needsKey(far)], [false, true]);
+  const { key } = keys.add({ name: 'app', scope: 'inference' });
+  const laptop = keys.add({ name: 'laptop', scope: 'full' });
+  const by = (bearer: string | null, session: string | null = null) => ({ bearer, session });
+  const { token } = access.signIn(far, laptop.key);
+  for (const known of [by(key), by(access.ownKey), by(null, token)]) assert.ok(access.knows(known));
+  for (const unknown of [by(null), by('hone_x'), by(null, 'x'), by('hone_x', token)])
+    assert.not(access.knows(unknown));
+  const refusal = (act: () => unknown) => {
+    try {
+      act();
+    } catch (error) {
+      return (error as { kind: string }).kind;
+    }
+    return null;
+  };
+  assert.is(
+    refusal(() => access.admit(far, by(key), 'inference')),
+    null,
+  );
+  assert.is(
+    refusal(() => access.admit(far, by(key), 'full')),
+    'forbidden',
+  );
+  assert.is(
+    refusal(() => access.admit(far, by(null), 'inference')),
+    'unauthorized',
+  );
+  assert.is(
+    refusal(() => access.admit(far, by('hone_x'), 'full')),
+    'unauthorized',
+  );
+  assert.is(
+    refusal(() => access.admit(far, by(null, token), 'full')),
+    null,
+  );
+  // A key for inference does not open the page.
+  assert.is(
+    refusal(() => access.signIn(far, key)),
+    'forbidden',
+  );
+  assert.is(
+    refusal(() => access.signIn(far, 'hone_x')),
+    'unauthorized',
+  );
+  access.signOut(token);
+  assert.not(access.knows(by(null, token)));
 });
 
 test.run();
