@@ -1,7 +1,7 @@
 /**
  * A program for the check after an export: scores token sequences with a GGUF and tokenizes texts with its vocabulary.
- * Reads one JSON request on stdin and writes one JSON response to stdout, and before it lines with its progress if asked. On error it writes a JSON object
- * `{code, message}` to stderr and exits with code 1.
+ * Reads one JSON request on stdin and writes one JSON response to stdout, with lines of its progress before it if asked.
+ * On error it writes a JSON object `{code, message}` to stderr and exits with code 1.
  */
 import { stat } from 'node:fs/promises';
 import { getLlama, type Llama, LlamaLogLevel, type Token } from 'node-llama-cpp';
