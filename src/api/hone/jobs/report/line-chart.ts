@@ -6,7 +6,7 @@ export interface Line {
   readonly points: readonly { readonly step: number; readonly value: number }[];
 }
 
-const size = { width: 640, height: 240, left: 64, right: 16, top: 12, bottom: 28 } as const;
+const size = { width: 480, height: 220, left: 56, right: 16, top: 12, bottom: 28 } as const;
 /** Each point of a long line would be less than a pixel wide. */
 const mostPoints = 600;
 const tickCount = 4;
