@@ -52,15 +52,18 @@ def test_what_a_fork_reports_is_fetched_in_order_and_a_stop_reaches_it(tmp_path)
     handing = threading.Thread(target=lambda: results.append(hand_on(ours, outbox)))
     handing.start()
     fetched, beaten = [], False
-    while ("line", "flushed", {}) not in fetched:
-        sign, messages = outbox.fetch(None)
-        # A message has been dealt with when the next ones are fetched.
-        assert messages[-2:] != [("line", "checkpoint", {}), ("line", "flushed", {})]
-        fetched += messages
-        beaten = beaten or sign
-    assert fetched[:2] == [("file", "weights", b"1" * 9, True), ("line", "checkpoint", {})]
-    assert beaten
-    outbox.fetch("stop")
+    try:
+        while ("line", "flushed", {}) not in fetched:
+            sign, messages = outbox.fetch(None)
+            # A message has been dealt with when the next ones are fetched.
+            assert messages[-2:] != [("line", "checkpoint", {}), ("line", "flushed", {})]
+            fetched += messages
+            beaten = beaten or sign
+        assert fetched[:2] == [("file", "weights", b"1" * 9, True), ("line", "checkpoint", {})]
+        assert beaten
+    finally:
+        # It would go on for ever otherwise.
+        outbox.fetch("stop")
     handing.join(WAIT_SECONDS)
     assert results == [{"stopped": "stop"}]
     assert exit_code(pid) == 0
