@@ -243,4 +243,29 @@ test('a dataset that is small for a model gets a warning, at the upload and for 
   assert.is((await service.call('GET', '/api/datasets/small.jsonl?model_name=no%20model')).status, 400);
 });
 
+test('a dataset that is deleted while it is read is not found, and never an internal error', async () => {
+  const path = '/api/datasets/raced.jsonl';
+  const rows = [{ input: 'more', output: 'rows' }];
+  const seen = new Set<number>();
+  for (let round = 0; round < 20; round += 1) {
+    await service.upload('raced.jsonl', supportRows());
+    const answers = await Promise.all([
+      service.call('GET', `${path}?rows=3`),
+      service.call('POST', `${path}/rows`, { rows }),
+      service.call('DELETE', path),
+      service.call('GET', path),
+      service.call('POST', `${path}/split`, { fraction: 0.5 }),
+      service.call('GET', `${path}?search=invoice`),
+      service.call('POST', '/api/examples/support'),
+      service.upload('raced.jsonl', supportRows()),
+      service.call('DELETE', path),
+    ]);
+    for (const { status, body } of answers) {
+      seen.add(status);
+      assert.ok(status < 500, JSON.stringify(body));
+    }
+  }
+  assert.ok(seen.has(404));
+});
+
 test.run();

@@ -7,7 +7,7 @@ import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/files/network-path.ts';
 import type { Dataset } from './dataset.ts';
 import { refuseFaults, withRows } from './files/append-rows.ts';
-import { checkDatasetFile } from './files/dataset-file.ts';
+import { checkDatasetFile, readDataset } from './files/dataset-file.ts';
 import { datasetName } from './files/dataset-name.ts';
 import { createDatasetWriter } from './files/dataset-writer.ts';
 import { type ImportNote, noteExtension, readNote } from './files/import-note.ts';
@@ -95,6 +95,8 @@ export function createDatasets(
   const adding = new Map<string, Promise<unknown>>();
   const typed = (row: DatasetRow) => row as Dataset;
   const check = (name: string) => checkDatasetFile(join(dir, name), name);
+  const read = <T>(name: string, work: (path: string) => Promise<T>) =>
+    readDataset(join(dir, name), name, () => work(join(dir, name)));
 
   const datasets: Datasets = {
     async upload(filename, pieces, options = {}) {
@@ -126,7 +128,7 @@ export function createDatasets(
         const before = store.get(name) === null ? null : await current(datasets.get(name));
         const path = before === null ? null : join(dir, name);
         const check = (after: Validation) => refuseFaults(before?.validation ?? null, after);
-        return datasets.upload(name, withRows(path, rows), { check });
+        return read(name, () => datasets.upload(name, withRows(path, rows), { check }));
       };
       const added = (adding.get(name) ?? Promise.resolve()).then(add, add);
       adding.set(name, added);
@@ -144,7 +146,8 @@ export function createDatasets(
     note: (name) => readNote(join(dir, datasets.get(name).name)),
 
     async convertibleFrom(name) {
-      return foreignIn(join(dir, name), datasets.get(name).validation);
+      const { validation } = datasets.get(name);
+      return read(name, (path) => foreignIn(path, validation));
     },
 
     list: () => store.list().map(typed),
@@ -176,18 +179,19 @@ export function createDatasets(
     async holds(name, bytes) {
       const { sizeBytes } = datasets.get(name);
       if (sizeBytes !== bytes.length || (await check(name)) !== sizeBytes) return false;
-      return bytes.equals(await readFile(join(dir, name)));
+      return bytes.equals(await read(name, (path) => readFile(path)));
     },
 
     async rows(name, wanted) {
       const { numExamples } = datasets.get(name);
       await check(name);
-      const page = await readRowPage(join(dir, name), wanted);
+      const page = await read(name, (path) => readRowPage(path, wanted));
       return wanted.search === undefined ? { ...page, total: numExamples } : page;
     },
 
     async split(name, wanted, signal) {
-      return splitDataset(dir, writer, await current(datasets.get(name)), wanted, signal);
+      const dataset = await current(datasets.get(name));
+      return read(name, () => splitDataset(dir, writer, dataset, wanted, signal));
     },
 
     async forTraining(reference, shapes) {
@@ -201,7 +205,7 @@ export function createDatasets(
       const validation =
         known?.valid && (shapes === null || shapes.some((shape) => shape === known.shape))
           ? known
-          : await validateFile(path, shapes);
+          : await readDataset(path, basename(path), () => validateFile(path, shapes));
       const { shape } = validation;
       if (!validation.valid || shape === null) {
         throw refusedRows('Dataset validation failed', validation);
@@ -223,7 +227,8 @@ export function createDatasets(
   async function current(dataset: Dataset): Promise<Dataset> {
     const { name, sizeBytes } = dataset;
     const isSame = (await check(name)) === sizeBytes;
-    return isSame ? dataset : writer.record(name, await validateFile(join(dir, name), null));
+    if (isSame) return dataset;
+    return read(name, async (path) => writer.record(name, await validateFile(path, null)));
   }
 
   /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */

@@ -50,8 +50,8 @@ export function createDatasetWriter(
   /** The names that uploads in progress will have. */
   const coming = new Set<string>();
 
-  async function describe(name: string, validation: Validation): Promise<Dataset> {
-    const { size, mtime } = await stat(join(dir, name));
+  async function describe(path: string, name: string, validation: Validation): Promise<Dataset> {
+    const { size, mtime } = await stat(path);
     const { numExamples } = validation;
     return { name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation };
   }
@@ -110,6 +110,9 @@ export function createDatasetWriter(
       // Tells the next start of a crash before all of them are in their place.
       const journal = join(dir, `${uploadPrefix}${randomUUID()}${journalEnding}`);
       try {
+        // Another request may delete a dataset as soon as it is in its place.
+        const described = files.map(({ aside, name, validation }) => describe(aside, name, validation));
+        const made = await Promise.all(described);
         if (files.length > 1) await writeFile(journal, JSON.stringify(files.map(({ name }) => name)));
         for (const { name, aside, note } of files) {
           // What made an earlier dataset of this name is no longer true.
@@ -118,7 +121,6 @@ export function createDatasetWriter(
           placed.push(join(dir, name));
           if (note !== undefined) await writeNote(join(dir, name), note);
         }
-        const made = await Promise.all(files.map(({ name, validation }) => describe(name, validation)));
         for (const dataset of made) store.put(dataset);
         return made;
       } catch (error) {
@@ -131,7 +133,7 @@ export function createDatasetWriter(
     },
 
     async record(name, validation) {
-      const dataset = await describe(name, validation);
+      const dataset = await describe(join(dir, name), name, validation);
       store.put(dataset);
       return dataset;
     },
