@@ -50,8 +50,17 @@ async function fill(
 
 const stepsOf = (page: Page) =>
   page.locator('.plan .figure', { hasText: 'Steps' }).locator('dd').textContent();
-const showsSteps = (page: Page, text: string) =>
-  until(async () => (await stepsOf(page)) === text, `the page says ${text} steps`);
+
+async function showsSteps(page: Page, text: string): Promise<void> {
+  let shown: string | null = null;
+  const shows = async () => {
+    shown = await stepsOf(page);
+    return shown === text;
+  };
+  await until(shows, `the page says ${text} steps`).catch((error: Error) => {
+    throw new Error(`${error.message}: it says ${shown}`);
+  });
+}
 
 test('the count of steps is the trainer’s: the held-out part is rounded, and rlhf has several answers to a prompt', async () => {
   const { page, faults } = await openPage(service.url, '/training');
@@ -63,6 +72,19 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
     Epochs: '1',
     'Max sequence length': '64',
   });
+  await showsSteps(page, '13');
+  // A service that is too busy for once is asked again.
+  let refused = 0;
+  await page.route('**/api/estimate', (route) => {
+    refused += 1;
+    return route.fulfill({ status: 503, json: { error: 'Unavailable', detail: 'Busy.', status_code: 503 } });
+  });
+  await page.getByLabel('Epochs', { exact: true }).fill('2');
+  await until(() => refused > 0, 'the service is asked');
+  await showsSteps(page, '–');
+  await page.unroute('**/api/estimate');
+  await showsSteps(page, '26');
+  await page.getByLabel('Epochs', { exact: true }).fill('1');
   await showsSteps(page, '13');
   // With a dataset to validate on, no row is held out.
   const validation = page.getByLabel('Validation dataset', { exact: true });

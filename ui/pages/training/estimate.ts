@@ -5,8 +5,11 @@ import type { Estimate } from '../../api/types.ts';
 import { formatBytes, formatDuration, formatMemory } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { progressBar } from '../../elements/parts.ts';
+import { asServiceError } from '../../state/remote.ts';
 
 const editPauseMs = 350;
+/** After this time, an estimate that the service could not make is asked for again. */
+const retryMs = 3_000;
 const bytesPerGb = 2 ** 30;
 
 const memoryParts = [
@@ -50,17 +53,27 @@ export class EstimateView extends LightElement {
     const asked = JSON.stringify(this.body);
     if (asked === this._asked) return;
     this._asked = asked;
-    if (this._timer !== null) clearTimeout(this._timer);
     this._asking?.abort();
-    this._timer = setTimeout(() => void this._ask(asked), editPauseMs);
+    this._askIn(editPauseMs, asked);
+  }
+
+  private _askIn(pauseMs: number, asked: string): void {
+    if (this._timer !== null) clearTimeout(this._timer);
+    this._timer = setTimeout(() => void this._ask(asked), pauseMs);
   }
 
   private async _ask(asked: string): Promise<void> {
     const asking = new AbortController();
     this._asking = asking;
     // Starting the run shows what is wrong with the request; here there is just no estimate.
-    const estimate = await service.estimate(JSON.parse(asked), asking.signal).catch(() => null);
+    let isBusy = false;
+    const estimate = await service.estimate(JSON.parse(asked), asking.signal).catch((error: unknown) => {
+      const { status } = asServiceError(error);
+      isBusy = status === 0 || status === 429 || status >= 500;
+      return null;
+    });
     if (asked !== this._asked) return;
+    if (isBusy) this._askIn(retryMs, asked);
     this._estimate = estimate;
     this.dispatchEvent(new CustomEvent('estimated', { detail: estimate }));
   }
