@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -78,6 +88,93 @@ test('rows are added to a dataset and make a new one; what does not fit changes 
   assert.is((await service.call('GET', '/api/datasets/new.jsonl')).status, 404);
   assert.equal((await service.call('GET', '/api/datasets/mended.jsonl')).body, body);
   for (const name of ['mended.jsonl', 'open.jsonl']) await service.call('DELETE', `/api/datasets/${name}`);
+});
+
+test('a dataset is renamed with its note, and found by its former name and its file ID; a name that is taken is refused', async () => {
+  const folder = join(service.dataDir, 'datasets');
+  const note = {
+    source: { kind: 'upload', name: 'old.csv', size_bytes: 9 },
+    ...{ container: 'csv', compression: null, shape: null, mapping: null },
+    ...{ rows_read: 400, rows_written: 400, rows_skipped: 0 },
+    ...{ imported_at: '2026-11-21T11:00:00.000Z', version: '3.0.0' },
+  };
+  await service.upload('old.jsonl', supportRows());
+  await service.upload('other.jsonl', supportRows());
+  writeFileSync(join(folder, 'old.jsonl.import.json'), JSON.stringify(note));
+  const fileId = async () =>
+    (await service.call('GET', '/v1/files')).body.data.find(({ filename }: Json) =>
+      ['old.jsonl', 'new.jsonl'].includes(filename),
+    ).id;
+  const id = await fileId();
+  const rename = (name: string, filename: unknown) =>
+    service.call('PATCH', `/api/datasets/${name}`, { filename });
+  writeFileSync(join(folder, 'unknown.jsonl'), 'a file that was put there');
+  for (const [name, filename, status] of [
+    ['old.jsonl', 'other.jsonl', 409],
+    ['old.jsonl', 'unknown.jsonl', 409],
+    ['old.jsonl', 'new.csv', 400],
+    ['old.jsonl', '', 400],
+    ['old.jsonl', 7, 400],
+    ['none.jsonl', 'new.jsonl', 404],
+    ['old.jsonl', 'old.jsonl', 200],
+  ] as const) {
+    const answer = await rename(name, filename);
+    assert.is(answer.status, status, JSON.stringify([filename, answer.body]));
+  }
+  // An upload that is under way has a name, too.
+  const upload = request(`${service.url}/api/upload_dataset`, {
+    method: 'POST',
+    headers: { 'content-type': 'multipart/form-data; boundary=b' },
+  });
+  const uploaded = once(upload, 'response');
+  upload.write('--b\r\ncontent-disposition: form-data; name="file"; filename="coming.jsonl"\r\n\r\n');
+  upload.write(supportRows().repeat(200));
+  await until(() => readdirSync(folder).some((name) => name.endsWith('.partial')), 'the upload has begun');
+  assert.is((await rename('other.jsonl', 'coming.jsonl')).status, 409);
+  upload.end('\r\n--b--\r\n');
+  assert.is((await uploaded)[0].statusCode, 200);
+  const renamed = await rename('old.jsonl', '../new.jsonl');
+  assert.equal(
+    [renamed.status, renamed.body.filename, renamed.body.former_names],
+    [200, 'new.jsonl', ['old.jsonl']],
+  );
+  const { body: found } = await service.call('GET', '/api/datasets/old.jsonl?rows=1');
+  assert.equal([found.filename, found.num_examples, found.import], ['new.jsonl', 400, note]);
+  assert.equal(
+    readdirSync(folder)
+      .filter((name) => /^(old|new)/.test(name))
+      .sort(),
+    ['new.jsonl', 'new.jsonl.import.json'],
+  );
+  assert.is(await fileId(), id);
+  assert.is((await service.call('GET', `/v1/files/${id}/content`)).status, 200);
+  const estimate = { task: 'text-generation', model_name: 'sshleifer/tiny-gpt2', dataset: 'old.jsonl' };
+  assert.is.not((await service.call('POST', '/api/estimate', estimate)).status, 404);
+  // What changes it goes by the name that it has.
+  const gone = await service.call('DELETE', '/api/datasets/old.jsonl');
+  assert.equal([gone.status, /renamed to new\.jsonl/.test(gone.body.detail)], [404, true], gone.body.detail);
+
+  const copy = (body?: unknown) => service.call('POST', '/api/datasets/new.jsonl/copies', body);
+  const copies = await Promise.all([copy(), copy({}), copy({ filename: 'mine.jsonl' })]);
+  assert.equal(
+    copies.map(({ status, body }) => [status, body.filename, body.num_examples]),
+    [
+      [200, 'new-copy.jsonl', 400],
+      [200, 'new-copy-2.jsonl', 400],
+      [200, 'mine.jsonl', 400],
+    ],
+  );
+  assert.equal((await service.call('GET', '/api/datasets/new-copy.jsonl?rows=0')).body.import, note);
+  assert.is((await copy({ filename: 'other.jsonl' })).status, 409);
+  assert.is((await copy({ filename: 'other' })).status, 400);
+  assert.is((await service.call('POST', '/api/datasets/none.jsonl/copies')).status, 404);
+  const file = await service.call('GET', '/api/datasets/mine.jsonl/file');
+  assert.is(file.body, supportRows());
+  assert.match(file.headers.get('content-disposition') ?? '', 'mine.jsonl');
+  assert.is((await service.call('GET', '/api/datasets/none.jsonl/file')).status, 404);
+  rmSync(join(folder, 'unknown.jsonl'));
+  for (const { filename } of (await service.call('GET', '/api/datasets')).body.datasets)
+    if (filename !== 'support.jsonl') await service.call('DELETE', `/api/datasets/${filename}`);
 });
 
 test('a dataset is split into two, of which both or none are stored', async () => {
@@ -199,7 +296,9 @@ test('after a crash between file and table, both agree again', async () => {
   const message = 'Line 1: the row is in OpenAI messages format; convert the dataset';
   const refused = { valid: false, shape: null, numExamples: 12, errors: [{ line: 1, field: null, message }] };
   db.prepare("UPDATE datasets SET validation = ? WHERE name = 'chats.jsonl'").run(JSON.stringify(refused));
-  db.prepare("INSERT INTO datasets VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}')").run();
+  db.prepare(
+    "INSERT INTO datasets VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}', '[]')",
+  ).run();
   db.close();
   service = await openInside({ dataDir });
   const { datasets } = (await service.call('GET', '/api/datasets')).body;

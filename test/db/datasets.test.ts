@@ -6,7 +6,7 @@ import { datasetFileId } from '../../src/db/tables/datasets.ts';
 import { root, temporaryFolder } from '../folders.ts';
 
 const row = (name: string, uploadedAt: string) => ({
-  ...{ name, uploadedAt, numExamples: 1, sizeBytes: 2, validation: { valid: true } },
+  ...{ name, uploadedAt, numExamples: 1, sizeBytes: 2, validation: { valid: true }, formerNames: [] },
 });
 
 test('a dataset is found by the ID of its file until it is replaced or removed', () => {
@@ -32,6 +32,30 @@ test('a dataset is found by the ID of its file until it is replaced or removed',
 
   // Those of an earlier run are found, too.
   assert.equal(open().getByFileId(datasetFileId(kept)), kept);
+});
+
+test('a renamed dataset is found by its former names, unless another one has them, and keeps its ID', () => {
+  const store = openStore(
+    join(temporaryFolder(), 'hone.sqlite'),
+    join(root, 'src', 'db', 'migrations'),
+  ).datasets;
+  const first = row('a.jsonl', '2026-01-01T00:00:00.000Z');
+  store.put(first);
+  const id = datasetFileId(first);
+  assert.equal(store.getByFileId(id), first);
+  store.rename('a.jsonl', 'b.jsonl');
+  store.rename('b.jsonl', 'c.jsonl');
+  const renamed = { ...first, name: 'c.jsonl', formerNames: ['a.jsonl', 'b.jsonl'] };
+  assert.equal(
+    [store.get('a.jsonl'), store.getByFormerName('a.jsonl'), store.getByFormerName('c.jsonl')],
+    [null, renamed, null],
+  );
+  assert.equal([datasetFileId(renamed), store.getByFileId(id)], [id, renamed]);
+  const second = row('a.jsonl', '2026-01-02T00:00:00.000Z');
+  store.put(second);
+  assert.is(store.getByFormerName('a.jsonl'), null);
+  assert.equal(store.getByFormerName('b.jsonl'), renamed);
+  assert.equal([store.getByFileId(id), store.getByFileId(datasetFileId(second))], [renamed, second]);
 });
 
 test.run();

@@ -72,6 +72,7 @@ export const examples: Readonly<Record<string, unknown>> = {
         uploaded_at: '2026-11-21T11:00:00.000Z',
         valid: true,
         shape: 'input-output',
+        former_names: [],
       },
     ],
   },

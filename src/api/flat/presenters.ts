@@ -95,5 +95,6 @@ export function presentDataset(dataset: Dataset) {
     uploaded_at: dataset.uploadedAt,
     valid: dataset.validation.valid,
     shape: dataset.validation.shape,
+    former_names: dataset.formerNames,
   };
 }

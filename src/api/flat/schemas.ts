@@ -121,6 +121,8 @@ export const datasets = v.object({
       uploaded_at: v.string(),
       valid: v.boolean(),
       shape: v.nullable(v.string()),
+      /** The names that it had before. */
+      former_names: v.array(v.string()),
     }),
   ),
 });

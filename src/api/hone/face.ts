@@ -8,6 +8,7 @@ import { examples as baseModelsExamples } from './base-models/examples.ts';
 import { baseModelRoutes } from './base-models/routes.ts';
 import { errorBody } from './common.ts';
 import { analysisRoutes } from './datasets/analysis-routes.ts';
+import { changeRoutes } from './datasets/change-routes.ts';
 import { exampleRoutes } from './datasets/example-routes.ts';
 import { examples as datasetsExamples } from './datasets/examples.ts';
 import { datasetRoutes } from './datasets/routes.ts';
@@ -43,7 +44,12 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
     routes: [
       ...withExamples([...jobRoutes(services), ...jobHistoryRoutes(services)], jobsExamples),
       ...withExamples(
-        [...datasetRoutes(services), ...analysisRoutes(services), ...exampleRoutes(services)],
+        [
+          ...datasetRoutes(services),
+          ...changeRoutes(services),
+          ...analysisRoutes(services),
+          ...exampleRoutes(services),
+        ],
         datasetsExamples,
       ),
       ...withExamples([...importRoutes(services), ...hubDatasetRoutes(services)], importsExamples),

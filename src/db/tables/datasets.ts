@@ -8,18 +8,29 @@ export interface DatasetRow<Validation = unknown> {
   readonly sizeBytes: number;
   readonly uploadedAt: string;
   readonly validation: Validation;
+  /** The names that it had before, the first one first. */
+  readonly formerNames: readonly string[];
 }
 
-/** The ID of a dataset as a file of OpenAI's API. A later upload under the same name is another file. */
-export const datasetFileId = ({ name, uploadedAt }: Pick<DatasetRow, 'name' | 'uploadedAt'>): string =>
-  `file-${createHash('sha256').update(`${name}\0${uploadedAt}`).digest('hex').slice(0, 24)}`;
+type Identified = Pick<DatasetRow, 'name' | 'uploadedAt' | 'formerNames'>;
+
+/** The ID of a dataset as a file of OpenAI's API, under whatever name. A later upload under the same name is another file. */
+export const datasetFileId = ({ name, uploadedAt, formerNames }: Identified): string =>
+  `file-${createHash('sha256')
+    .update(`${formerNames[0] ?? name}\0${uploadedAt}`)
+    .digest('hex')
+    .slice(0, 24)}`;
 
 export interface DatasetStore {
   put(dataset: DatasetRow): void;
   get(name: string): DatasetRow | null;
+  /** The dataset that had this name last, if none has it now. */
+  getByFormerName(name: string): DatasetRow | null;
   /** The dataset with this `datasetFileId`. */
   getByFileId(fileId: string): DatasetRow | null;
   list(): DatasetRow[];
+  /** @param name that no dataset has. */
+  rename(from: string, name: string): void;
   remove(name: string): void;
 }
 
@@ -30,40 +41,48 @@ function toRow(record: Record<string, unknown>): DatasetRow {
     sizeBytes: record.size_bytes as number,
     uploadedAt: record.uploaded_at as string,
     validation: JSON.parse(record.validation as string),
+    formerNames: JSON.parse(record.former_names as string),
   };
 }
 
 export function createDatasetStore(db: Db): DatasetStore {
   const put = db.prepare(
-    `INSERT INTO datasets (name, num_examples, size_bytes, uploaded_at, validation)
-     VALUES (@name, @numExamples, @sizeBytes, @uploadedAt, @validation)
+    `INSERT INTO datasets (name, num_examples, size_bytes, uploaded_at, validation, former_names)
+     VALUES (@name, @numExamples, @sizeBytes, @uploadedAt, @validation, @formerNames)
      ON CONFLICT (name) DO UPDATE SET num_examples = excluded.num_examples,
-       size_bytes = excluded.size_bytes, uploaded_at = excluded.uploaded_at, validation = excluded.validation`,
+       size_bytes = excluded.size_bytes, uploaded_at = excluded.uploaded_at, validation = excluded.validation,
+       former_names = excluded.former_names`,
   );
   const get = db.prepare('SELECT * FROM datasets WHERE name = ?');
   const all = db.prepare('SELECT * FROM datasets ORDER BY uploaded_at DESC, name');
+  const formerly = db.prepare(
+    `SELECT * FROM datasets WHERE EXISTS (SELECT 1 FROM json_each(former_names) WHERE value = @name)
+       AND NOT EXISTS (SELECT 1 FROM datasets WHERE name = @name) ORDER BY uploaded_at DESC LIMIT 1`,
+  );
+  const rename = db.prepare(
+    `UPDATE datasets SET name = @name, former_names = json_insert(former_names, '$[#]', name) WHERE name = @from`,
+  );
   const remove = db.prepare('DELETE FROM datasets WHERE name = ?');
-  const dates = db.prepare('SELECT name, uploaded_at AS uploadedAt FROM datasets');
   /** The names by file ID, which SQLite cannot compute; made when it is first needed. */
   let names: Map<string, string> | null = null;
 
-  function find(name: string): DatasetRow | null {
-    const record = get.get(name) as Record<string, unknown> | undefined;
-    return record ? toRow(record) : null;
-  }
+  const found = (record: unknown) => (record === undefined ? null : toRow(record as Record<string, unknown>));
+  const find = (name: string) => found(get.get(name));
+  const list = () => (all.all() as Record<string, unknown>[]).map(toRow);
   return {
     put(dataset) {
-      put.run({ ...dataset, validation: JSON.stringify(dataset.validation) });
+      const { validation, formerNames } = dataset;
+      put.run({
+        ...dataset,
+        validation: JSON.stringify(validation),
+        formerNames: JSON.stringify(formerNames),
+      });
       names?.set(datasetFileId(dataset), dataset.name);
     },
     get: find,
+    getByFormerName: (name) => found(formerly.get({ name })),
     getByFileId(fileId) {
-      names ??= new Map(
-        (dates.all() as Pick<DatasetRow, 'name' | 'uploadedAt'>[]).map((row) => [
-          datasetFileId(row),
-          row.name,
-        ]),
-      );
+      names ??= new Map(list().map((row) => [datasetFileId(row), row.name]));
       const name = names.get(fileId);
       const dataset = name === undefined ? null : find(name);
       if (dataset !== null && datasetFileId(dataset) === fileId) return dataset;
@@ -71,7 +90,11 @@ export function createDatasetStore(db: Db): DatasetStore {
       names.delete(fileId);
       return null;
     },
-    list: () => (all.all() as Record<string, unknown>[]).map(toRow),
+    list,
+    rename(from, name) {
+      rename.run({ from, name });
+      names = null;
+    },
     remove: (name) => void remove.run(name),
   };
 }

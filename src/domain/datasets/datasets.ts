@@ -1,3 +1,4 @@
+import { createReadStream, existsSync } from 'node:fs';
 import { readFile, realpath, rm, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, sep } from 'node:path';
 import type { RowShape } from '../../contract/rows.ts';
@@ -9,8 +10,10 @@ import type { Dataset } from './dataset.ts';
 import { refuseFaults, withRows } from './files/append-rows.ts';
 import { checkDatasetFile, readDataset } from './files/dataset-file.ts';
 import { datasetName } from './files/dataset-name.ts';
-import { createDatasetWriter } from './files/dataset-writer.ts';
+import { createDatasetWriter, type ReceivedFile } from './files/dataset-writer.ts';
 import { type ImportNote, noteExtension, readNote } from './files/import-note.ts';
+import { createInTurn } from './files/in-turn.ts';
+import { moveDataset } from './files/move-dataset.ts';
 import { receiveFile } from './files/receive-file.ts';
 import { synchronize } from './files/synchronize.ts';
 import { foreignIn, isForeign } from './rows/foreign-rows.ts';
@@ -50,14 +53,27 @@ export interface Datasets {
    */
   addRows(filename: string, rows: readonly object[]): Promise<Dataset>;
   list(): Dataset[];
-  /** @throws AppError `not_found`. */
+  /** As `find`. @throws AppError `not_found`. */
   get(name: string): Dataset;
+  /** The dataset with this name, or the one that had it before. */
   find(name: string): Dataset | null;
   /** The dataset with this ID of OpenAI's API. */
   findByFileId(fileId: string): Dataset | null;
+  /** @param name that it has now. @throws AppError `not_found`. */
   remove(name: string): Promise<void>;
+  /**
+   * Renames a dataset. It is found by its former names, and keeps its ID of OpenAI's API.
+   * @throws AppError `not_found`, `invalid` for a file name that cannot be one, or `conflict` if it is taken.
+   */
+  rename(name: string, filename: string): Promise<Dataset>;
+  /**
+   * Copies a dataset, and what is told of its import.
+   * @param filename of the copy; by default one that is free.
+   * @throws AppError as `rename`, `unavailable` as `upload`.
+   */
+  copy(name: string, filename: string | null): Promise<Dataset>;
   /** A dataset's file. @throws AppError `not_found`, or `invalid` if it cannot be read. */
-  file(name: string): Promise<{ readonly path: string; readonly bytes: number }>;
+  file(name: string): Promise<{ readonly name: string; readonly path: string; readonly bytes: number }>;
   /** Whether a dataset's file has exactly these bytes. @throws AppError `not_found`. */
   holds(name: string, bytes: Buffer): Promise<boolean>;
   /** Some of the rows, for display. */
@@ -91,8 +107,8 @@ export function createDatasets(
 ): Datasets {
   const writer = createDatasetWriter(dir, store, limits);
   const { receive, receiving, storeAll } = writer;
-  /** The latest change of each dataset that rows are added to. */
-  const adding = new Map<string, Promise<unknown>>();
+  /** What changes a dataset, its name included, waits for the change before. */
+  const inTurn = createInTurn();
   const typed = (row: DatasetRow) => row as Dataset;
   const check = (name: string) => checkDatasetFile(join(dir, name), name);
   const read = <T>(name: string, work: (path: string) => Promise<T>) =>
@@ -117,24 +133,51 @@ export function createDatasets(
           await rm(aside, { force: true });
           throw error;
         }
-        const [dataset] = await storeAll([{ name, aside, validation, note: options.note?.(validation) }]);
-        return dataset as Dataset;
+        return inTurn([name], () => put({ name, aside, validation, note: options.note?.(validation) }));
       });
     },
 
     addRows(filename, rows) {
       const name = datasetName(filename);
-      const add = async () => {
+      return inTurn([name], async () => {
         const before = store.get(name) === null ? null : await current(datasets.get(name));
         const path = before === null ? null : join(dir, name);
         const check = (after: Validation) => refuseFaults(before?.validation ?? null, after);
-        return read(name, () => datasets.upload(name, withRows(path, rows), { check }));
-      };
-      const added = (adding.get(name) ?? Promise.resolve()).then(add, add);
-      adding.set(name, added);
-      const forget = () => void (adding.get(name) === added && adding.delete(name));
-      added.then(forget, forget);
-      return added;
+        return read(name, () => replace(name, withRows(path, rows), check));
+      });
+    },
+
+    rename(name, filename) {
+      const to = datasetName(filename);
+      return inTurn([name, to], async () => {
+        const dataset = named(name);
+        if (to === name) return dataset;
+        if (writer.isComing(name)) {
+          throw new AppError('conflict', `${name} is being uploaded. Rename it when the upload has ended.`);
+        }
+        requireFree(to);
+        return writer.reserving([to], async () => {
+          await check(name);
+          await read(name, () => moveDataset(join(dir, name), join(dir, to)));
+          store.rename(name, to);
+          return named(to);
+        });
+      });
+    },
+
+    async copy(name, filename) {
+      const { name: from } = datasets.get(name);
+      await check(from);
+      // The name is reserved below before anything else is done.
+      const to = filename === null ? (writer.freeNames(from, ['-copy'])[0] as string) : datasetName(filename);
+      requireFree(to);
+      return receiving([to], async () => {
+        const note = (await readNote(join(dir, from))) ?? undefined;
+        const received = await read(from, (path) =>
+          receive(createReadStream(path, { highWaterMark: 2 ** 20 })),
+        );
+        return inTurn([to], () => put({ name: to, note, ...received }));
+      });
     },
 
     keepAside: (path, pieces) =>
@@ -146,8 +189,8 @@ export function createDatasets(
     note: (name) => readNote(join(dir, datasets.get(name).name)),
 
     async convertibleFrom(name) {
-      const { validation } = datasets.get(name);
-      return read(name, (path) => foreignIn(path, validation));
+      const { name: now, validation } = datasets.get(name);
+      return read(now, (path) => foreignIn(path, validation));
     },
 
     list: () => store.list().map(typed),
@@ -158,50 +201,51 @@ export function createDatasets(
       throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".`);
     },
 
-    find: (name) => store.get(name) as Dataset | null,
+    find: (name) => (store.get(name) ?? store.getByFormerName(name)) as Dataset | null,
     findByFileId: (fileId) => store.getByFileId(fileId) as Dataset | null,
 
-    async remove(name) {
-      datasets.get(name);
-      // A folder that took its place is not Hone's to delete.
-      await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ERR_FS_EISDIR') throw error;
-      });
-      await rm(join(dir, name + noteExtension), { force: true });
-      store.remove(name);
-    },
+    remove: (name) =>
+      inTurn([name], async () => {
+        named(name);
+        // A folder that took its place is not Hone's to delete.
+        await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ERR_FS_EISDIR') throw error;
+        });
+        await rm(join(dir, name + noteExtension), { force: true });
+        store.remove(name);
+      }),
 
     async file(name) {
-      const bytes = await check(datasets.get(name).name);
-      return { path: join(dir, name), bytes };
+      const { name: now } = datasets.get(name);
+      return { name: now, path: join(dir, now), bytes: await check(now) };
     },
 
     async holds(name, bytes) {
-      const { sizeBytes } = datasets.get(name);
-      if (sizeBytes !== bytes.length || (await check(name)) !== sizeBytes) return false;
-      return bytes.equals(await read(name, (path) => readFile(path)));
+      const { name: now, sizeBytes } = datasets.get(name);
+      if (sizeBytes !== bytes.length || (await check(now)) !== sizeBytes) return false;
+      return bytes.equals(await read(now, (path) => readFile(path)));
     },
 
     async rows(name, wanted) {
-      const { numExamples } = datasets.get(name);
-      await check(name);
-      const page = await read(name, (path) => readRowPage(path, wanted));
+      const { name: now, numExamples } = datasets.get(name);
+      await check(now);
+      const page = await read(now, (path) => readRowPage(path, wanted));
       return wanted.search === undefined ? { ...page, total: numExamples } : page;
     },
 
     async split(name, wanted, signal) {
       const dataset = await current(datasets.get(name));
-      return read(name, () => splitDataset(dir, writer, dataset, wanted, signal));
+      return read(dataset.name, () => splitDataset(dir, writer, dataset, wanted, signal));
     },
 
     async forTraining(reference, shapes) {
       if (isNetworkPath(reference)) throw refusalOf('dataset', networkPathRefusal(reference));
-      const stored = store.get(reference) ?? (await storedByPath(reference));
+      const stored = datasets.find(reference) ?? (await storedByPath(reference));
       const path = stored === null ? reference : join(dir, stored.name);
       if (stored === null && !isAbsolute(path) && !/[/\\]/.test(path)) {
         throw missing(reference, `upload it first, or use the path of a .jsonl file`);
       }
-      const known = stored === null ? null : (await current(typed(stored))).validation;
+      const known = stored === null ? null : (await current(stored)).validation;
       const validation =
         known?.valid && (shapes === null || shapes.some((shape) => shape === known.shape))
           ? known
@@ -223,6 +267,44 @@ export function createDatasets(
   };
   return datasets;
 
+  /** The dataset that has this name now: what changes it goes by no other. */
+  function named(name: string): Dataset {
+    const dataset = store.get(name);
+    if (dataset !== null) return typed(dataset);
+    const renamed = store.getByFormerName(name);
+    const hint = renamed === null ? '' : ` It was renamed to ${renamed.name}.`;
+    throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".${hint}`);
+  }
+
+  /** @throws AppError `conflict` if there is a file of this name, or will be. */
+  function requireFree(name: string): void {
+    if (writer.isFree(name) && !existsSync(join(dir, name))) return;
+    throw new AppError('conflict', `There is a dataset ${name} already. Choose another name.`);
+  }
+
+  async function put(file: ReceivedFile): Promise<Dataset> {
+    const [dataset] = await storeAll([file]);
+    return dataset as Dataset;
+  }
+
+  /** Stores other rows for a dataset, unless `check` throws. What is told of its import is kept. */
+  function replace(
+    name: string,
+    pieces: AsyncIterable<Buffer>,
+    check: (after: Validation) => void | Promise<void>,
+  ): Promise<Dataset> {
+    return receiving([name], async () => {
+      const received = await receive(pieces);
+      try {
+        await check(received.validation);
+      } catch (error) {
+        await rm(received.aside, { force: true });
+        throw error;
+      }
+      return put({ name, note: (await readNote(join(dir, name))) ?? undefined, ...received });
+    });
+  }
+
   /** A stored dataset, validated again if its file is no longer the one that was uploaded. */
   async function current(dataset: Dataset): Promise<Dataset> {
     const { name, sizeBytes } = dataset;
@@ -232,9 +314,9 @@ export function createDatasets(
   }
 
   /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */
-  async function storedByPath(reference: string): Promise<DatasetRow | null> {
+  async function storedByPath(reference: string): Promise<Dataset | null> {
     if (!isAbsolute(reference)) return null;
     const [real, own] = await Promise.all([reference, dir].map((path) => realpath(path).catch(() => null)));
-    return real && own && real.startsWith(own + sep) ? store.get(basename(real)) : null;
+    return real && own && real.startsWith(own + sep) ? datasets.find(basename(real)) : null;
   }
 }

@@ -128,7 +128,7 @@ export function createFineTuningFiles(options: {
     async content(id) {
       const dataset = find(id);
       if (dataset !== null) {
-        return { kind: 'stored', name: files.get(id).filename, ...(await datasets.file(dataset.name)) };
+        return { kind: 'stored', ...(await datasets.file(dataset.name)), name: files.get(id).filename };
       }
       const text = results.content(id);
       if (text === null) throw missing(id);

@@ -4,6 +4,7 @@ const stored = {
   num_examples: 400,
   size_mb: 0.041,
   uploaded_at: '2026-11-21T11:00:00.000Z',
+  former_names: [],
 };
 const dataset = {
   ...stored,
@@ -70,6 +71,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     training: { ...stored, filename: 'support-train.jsonl', num_examples: 360 },
     validation: { ...stored, filename: 'support-validation.jsonl', num_examples: 40 },
   },
+  'PATCH /api/datasets/{name}': { ...stored, filename: 'tickets.jsonl', former_names: ['support.jsonl'] },
+  'POST /api/datasets/{name}/copies': { ...stored, filename: 'support-copy.jsonl' },
   'DELETE /api/datasets/{name}': { status: 'deleted', message: 'Dataset support.jsonl was deleted' },
   'POST /api/datasets/{name}/convert': { ...dataset, filename: 'alpaca-converted.jsonl' },
   'GET /api/examples': {

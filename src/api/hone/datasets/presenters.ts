@@ -5,11 +5,12 @@ import type { RowPage } from '../../../domain/datasets/rows/row-page.ts';
 import type { Analysis } from '../../../domain/training/dataset-analysis.ts';
 
 /** A stored dataset without its rows. */
-export const presentStored = ({ name, numExamples, sizeBytes, uploadedAt }: Dataset) => ({
+export const presentStored = ({ name, numExamples, sizeBytes, uploadedAt, formerNames }: Dataset) => ({
   filename: name,
   num_examples: numExamples,
   size_mb: Math.round(sizeBytes / 1e3) / 1e3,
   uploaded_at: uploadedAt,
+  former_names: [...formerNames],
 });
 
 export function presentAnalysis({ shape, lengths, duplicates: found, overlapWith }: Analysis) {

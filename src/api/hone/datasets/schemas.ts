@@ -77,12 +77,24 @@ export const analysis = v.object({
   ),
   empty_answers: v.object({ rows: v.number(), lines: lineNumbers }),
 });
-const stored = v.object({
+export const stored = v.object({
   filename: v.string(),
   num_examples: v.number(),
   size_mb: v.number(),
   uploaded_at: v.string(),
+  /** The names that it had before, by which it is found, too; the first one first. */
+  former_names: v.array(v.string()),
 });
+/** The name of a file, of which letters, digits and `._-` are kept. */
+const filename = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
+export const renameBody = v.strictObject({ filename });
+export const copyBody = v.optional(
+  v.strictObject({
+    /** By default, a name that is free. */
+    filename: v.optional(v.nullable(filename), null),
+  }),
+  {},
+);
 /** Exactly one of `fraction` and `rows` says how many rows are held out. */
 export const splitBody = v.pipe(
   v.strictObject({

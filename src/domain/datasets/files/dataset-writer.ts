@@ -22,6 +22,12 @@ export interface ReceivedFile {
 export interface DatasetWriter {
   /** The names of a file with these endings, with a number if one of them is taken. */
   freeNames(filename: string, endings: readonly string[]): string[];
+  /** Whether no dataset has a name, nor will an upload in progress. */
+  isFree(name: string): boolean;
+  /** Whether an upload in progress will have a name. */
+  isComing(name: string): boolean;
+  /** Reserves names for the time of `work`. */
+  reserving<T>(names: readonly string[], work: () => Promise<T>): Promise<T>;
   /** Reserves names while `work` receives their files. @throws AppError `unavailable` when there are too many at once. */
   receiving<T>(names: readonly string[], work: () => Promise<T>): Promise<T>;
   /** Writes a file that is not a dataset yet; the caller stores or deletes it. */
@@ -47,21 +53,41 @@ export function createDatasetWriter(
   limits: { readonly uploadsAtOnce: number },
 ): DatasetWriter {
   let uploads = 0;
-  /** The names that uploads in progress will have. */
-  const coming = new Set<string>();
+  /** The names that files in progress will have, with the number of these. */
+  const coming = new Map<string, number>();
 
   async function describe(path: string, name: string, validation: Validation): Promise<Dataset> {
     const { size, mtime } = await stat(path);
     const { numExamples } = validation;
-    return { name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation };
+    const formerNames = store.get(name)?.formerNames ?? [];
+    return { name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation, formerNames };
   }
 
+  async function reserving<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
+    const count = (name: string, change: number) => {
+      const number = (coming.get(name) ?? 0) + change;
+      if (number === 0) coming.delete(name);
+      else coming.set(name, number);
+    };
+    for (const name of names) count(name, 1);
+    try {
+      return await work();
+    } finally {
+      for (const name of names) count(name, -1);
+    }
+  }
+
+  const isFree = (name: string) => store.get(name) === null && !coming.has(name);
   return {
+    isFree,
+    reserving,
+    isComing: (name) => coming.has(name),
+
     freeNames(filename, endings) {
       for (let count = 1; ; count += 1) {
         const number = count === 1 ? '' : `-${count}`;
         const names = endings.map((ending) => datasetName(filename, `${ending}${number}`));
-        if (names.every((name) => store.get(name) === null && !coming.has(name))) return names;
+        if (names.every(isFree)) return names;
       }
     },
 
@@ -74,12 +100,10 @@ export function createDatasetWriter(
         );
       }
       uploads += 1;
-      for (const name of names) coming.add(name);
       try {
-        return await work();
+        return await reserving(names, work);
       } finally {
         uploads -= 1;
-        for (const name of names) coming.delete(name);
       }
     },
 

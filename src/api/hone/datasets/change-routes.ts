@@ -1,0 +1,60 @@
+import type { Services } from '../../../domain/services.ts';
+import { sendFile } from '../../../http/file-reply.ts';
+import { type ResponseDoc, route } from '../../../http/route.ts';
+import { errorBody, tag } from '../common.ts';
+import { presentStored } from './presenters.ts';
+import * as s from './schemas.ts';
+
+const noDataset: ResponseDoc = { description: 'Dataset not found', schema: errorBody };
+const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
+const taken: ResponseDoc = { description: 'The name is taken, or in use by an upload', schema: errorBody };
+
+/** A dataset's file, and what changes it. */
+export function changeRoutes({ datasets }: Services) {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/datasets/{name}/file',
+      tag,
+      summary: 'Download the file of a dataset',
+      responses: {
+        200: { description: 'The file', contentType: 'application/octet-stream' },
+        400: { description: 'The file cannot be read', schema: errorBody },
+        404: noDataset,
+      },
+      handle: async ({ params, exchange }) => sendFile(exchange, await datasets.file(params.name)),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/datasets/{name}',
+      tag,
+      summary: 'Rename a dataset; it is found by its former names, too, and keeps the ID of its file',
+      body: s.renameBody,
+      bodyExample: { filename: 'tickets.jsonl' },
+      responses: {
+        200: { description: 'The renamed dataset', schema: s.stored },
+        400: refused,
+        404: noDataset,
+        409: taken,
+      },
+      handle: async ({ params, body }) => presentStored(await datasets.rename(params.name, body.filename)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/datasets/{name}/copies',
+      tag,
+      summary: 'Duplicate a dataset',
+      body: s.copyBody,
+      bodyExample: {},
+      responses: {
+        200: { description: 'The copy', schema: s.stored },
+        400: refused,
+        404: noDataset,
+        409: taken,
+        503: { description: 'Too many uploads in progress', schema: errorBody },
+        507: { description: 'The disk is full', schema: errorBody },
+      },
+      handle: async ({ params, body }) => presentStored(await datasets.copy(params.name, body.filename)),
+    }),
+  ];
+}
