@@ -1,4 +1,5 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { inRoot } from '../paths.mjs';
@@ -17,8 +18,6 @@ const PROGRAMS = {
   demo: 'src/demo/main.ts',
 };
 const PAGE = 'ui/main.ts';
-/** Packages that the page loads when it first needs them, each as a file of its own. */
-const LATER = ['markdown-it'];
 /** Files of the page that are served as they are. */
 const STATIC = /\.(html|svg|png|ico|webmanifest|txt|woff2)$/;
 
@@ -32,19 +31,6 @@ const withoutIndentation = {
       contents: readFileSync(path, 'utf8').replace(/\n[ \t]+/g, '\n'),
       loader: 'ts',
     }));
-  },
-};
-
-/**
- * Leaves the packages of LATER out of the page's bundle. With esbuild's `splitting` they would share a file of helpers with the
- * page, which would have to wait for it.
- */
-const loadedLater = {
-  name: 'loaded-later',
-  setup({ onResolve }) {
-    onResolve({ filter: new RegExp(`^(${LATER.join('|')})$`) }, ({ kind, path }) =>
-      kind === 'dynamic-import' ? { path: `./${path}.js`, external: true } : undefined,
-    );
   },
 };
 
@@ -75,28 +61,33 @@ export const bundles = {
       packages: 'external',
       loader: { '.sql': 'text' },
     });
+    let page;
     if (existsSync(inRoot(PAGE))) {
-      await build(esbuild, {
+      page = await build(esbuild, {
         ...common,
-        entryPoints: [{ in: PAGE, out: 'main' }, ...LATER.map((name) => ({ in: name, out: name }))],
+        entryPoints: [{ in: PAGE, out: 'main' }],
+        // What is imported by import() is a file of its own, read when it is first needed.
+        splitting: true,
+        metafile: true,
         outdir: 'dist/ui',
         platform: 'browser',
         target: 'es2022',
         minify: true,
         loader: { '.svg': 'text', '.woff2': 'file' },
-        plugins: [withoutIndentation, loadedLater],
+        plugins: [withoutIndentation],
       });
     }
     // Otherwise its process would keep running.
     await esbuild.stop();
     copyStatic();
+    if (page !== undefined) preload(page);
     compressPage();
   },
 };
 
 async function build(esbuild, options) {
   try {
-    await esbuild.build(options);
+    return await esbuild.build(options);
   } catch (error) {
     const messages = await esbuild.formatMessages(error.errors ?? [], { kind: 'error' });
     throw new ToolError(`esbuild: ${error.message.split('\n')[0]}`, messages.join('').split('\n'));
@@ -111,6 +102,16 @@ function copyStatic() {
     const own = name.endsWith('.css') && !existsSync(inRoot('dist', 'ui', name));
     if (STATIC.test(name) || own) cpSync(inRoot('ui', name), inRoot('dist', 'ui', name));
   }
+}
+
+/** Lets the browser read what `main.js` imports together with it, and not after it. */
+function preload({ metafile }) {
+  const index = inRoot('dist', 'ui', 'index.html');
+  const links = metafile.outputs['dist/ui/main.js'].imports
+    .filter(({ kind }) => kind === 'import-statement')
+    .map(({ path }) => `<link rel="modulepreload" href="/${basename(path)}" />\n    `);
+  const html = readFileSync(index, 'utf8');
+  writeFileSync(index, html.replace('<script', `${links.join('')}<script`));
 }
 
 /** Makes a copy of each file of the page with the extension that `src/http/assets.ts` looks for. */
