@@ -7,7 +7,6 @@ import { phaseName, stateName } from './state/runs/job-words.ts';
 import { nameTab, showInTab } from './state/runs/tab-progress.ts';
 import { isSignInNeeded, session } from './state/session.ts';
 import { Watch } from './state/store.ts';
-import { type Theme, theme } from './state/theme.ts';
 import './pages/access/access.ts';
 import './pages/runs/compare.ts';
 import './pages/dashboard/dashboard.ts';
@@ -27,23 +26,11 @@ import './pages/sweeps/sweep.ts';
 import './pages/sweeps/sweeps.ts';
 import './pages/training/training.ts';
 import './views/database-notice.ts';
+import './views/shell/header.ts';
 import './views/sign-in.ts';
 import { LightElement } from './elements/light-element.ts';
 
-const tabs = [
-  { name: 'Dashboard', path: '/', first: undefined },
-  { name: 'Training', path: '/training', first: 'training' },
-  { name: 'Playground', path: '/playground', first: 'playground' },
-  { name: 'Models', path: '/models', first: 'models' },
-] as const;
-
-const themes: readonly { readonly value: Theme; readonly name: string; readonly sign: string }[] = [
-  { value: 'system', name: 'System', sign: '◐' },
-  { value: 'light', name: 'Light', sign: '○' },
-  { value: 'dark', name: 'Dark', sign: '●' },
-];
-
-/** The frame around every page: header, tabs, theme, and the page that the URL names. */
+/** The frame around every page, and the page that the URL names. */
 @customElement('hone-app')
 export class App extends LightElement {
   @state() private _said = '';
@@ -52,7 +39,7 @@ export class App extends LightElement {
 
   constructor() {
     super();
-    new Watch(this, router, theme, currentJobId, session);
+    new Watch(this, router, currentJobId, session);
   }
 
   override connectedCallback(): void {
@@ -91,47 +78,9 @@ export class App extends LightElement {
   }
 
   protected override render(): TemplateResult {
-    const [first] = router.value.segments;
     return html`
       <a class="skip" href="#content" @click=${this._skip}>Skip to content</a>
-      <header class="top">
-        <a class="brand" href="/" aria-label="Hone, dashboard">
-          <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
-            <rect width="32" height="32" rx="7" class="brand-ground"></rect>
-            <path d="M7 21.5 25 9v4.6L11.4 23H7z" class="brand-blade"></path>
-            <path d="M7 25.5h18" class="brand-stone"></path>
-          </svg>
-          <span>Hone</span>
-        </a>
-        <nav class="tabs" aria-label="Main">
-          ${tabs.map(
-            (tab) =>
-              html`<a href=${tab.path} aria-current=${tab.first === tabOf(first) ? 'page' : nothing}>${tab.name}</a>`,
-          )}
-        </nav>
-        <div class="top-end">
-          <hone-connection></hone-connection>
-          <a class="tool-link" href="/access" aria-label="Access" title="Access" aria-current=${first === 'access' ? 'page' : nothing}>
-            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
-              <path d="M10.5 1.5a4 4 0 0 0-3.8 5.2L1.5 12v2.5H4V13h1.5v-1.5H7l2.3-2.2a4 4 0 1 0 1.2-7.8zm1 2.5a1 1 0 1 1 0 2 1 1 0 0 1 0-2z"></path>
-            </svg>
-          </a>
-          <div class="theme" role="group" aria-label="Theme">
-            ${themes.map(
-              ({ value, name, sign }) => html`<button
-                type="button"
-                class="tool"
-                aria-label="${name} theme"
-                title="${name} theme"
-                aria-pressed=${theme.value === value}
-                @click=${() => theme.choose(value)}
-              >
-                <span aria-hidden="true">${sign}</span>
-              </button>`,
-            )}
-          </div>
-        </div>
-      </header>
+      <hone-header></hone-header>
       ${openBanner()}
       <hone-database-notice></hone-database-notice>
       <main id="content" tabindex="-1">${this._page()}</main>
@@ -195,9 +144,6 @@ declare global {
     'hone-app': App;
   }
 }
-
-/** The tab that an address belongs to: datasets are among the pages of trainings. */
-const tabOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
 
 /** Warns where everyone who reaches this service can use it. */
 function openBanner(): TemplateResult | typeof nothing {

@@ -68,6 +68,7 @@ const dialogs: readonly {
   readonly before?: (page: Page) => Promise<void>;
   readonly opener: (page: Page) => Locator;
 }[] = [
+  { name: 'palette', path: () => '/', opener: button('Search') },
   { name: 'stop', path: () => '/training/train_3', opener: button('Stop…') },
   { name: 'delete-run', path: () => '/training/train_2', opener: button('Delete…') },
   { name: 'name-run', path: () => '/training/train_1', opener: button('Edit name, tags and notes') },

@@ -69,6 +69,19 @@ test('no name pushes anything off the page', async () => {
       found.push(...(await outside(page)).map((what) => `${path} at ${width}: ${what}`));
     }
   }
+  await page.goto(service.url);
+  await sees(page, 'Recent runs');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('train_');
+  await sees(page, `${names.length} results`);
+  for (const width of [1280, 360]) {
+    await setWidth(page, width);
+    const parts = page.locator('.palette, .palette *');
+    const wide = await parts.evaluateAll(
+      (all) => all.filter((part) => part.getBoundingClientRect().right > innerWidth).length,
+    );
+    if (wide > 0) found.push(`the palette at ${width}: ${wide} parts`);
+  }
   assert.equal(found, []);
   assert.equal(faults, []);
 });

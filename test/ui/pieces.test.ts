@@ -30,6 +30,7 @@ import {
   valueIfLeftOut,
 } from '../../ui/settings/setting-values.ts';
 import { RunSeries } from '../../ui/state/runs/series.ts';
+import { findEntries } from '../../ui/views/shell/find-entries.ts';
 
 const fields = groupsFor('rlhf').flatMap((group) => group.fields);
 const required = { task: 'text-generation', model_name: 'owner/name', dataset: 'a.jsonl' };
@@ -245,6 +246,23 @@ test('a run without a model offers its checkpoints, the latest first', () => {
   assert.ok(canAnswer(run));
   assert.not(canAnswer({ ...run, steps: [] }));
   assert.equal(weightsOf({ ...run, steps: [] }), []);
+});
+
+test('what is searched is found by every word, those that begin a name or a word first', () => {
+  const entries = ['retrain', 'My train', 'train', 'Other', 'İstanbul 🚂train', 'schließen'].map((name) => ({
+    ...{ key: name, kind: 'Run', name, choose: () => undefined },
+    details: name === 'Other' ? ['train_7', 'owner/Base'] : ['owner/base'],
+  }));
+  const find = (query: string) => findEntries(entries, query).map(({ name }) => name);
+  assert.equal(find('  TRAIN '), ['train', 'My train', 'İstanbul 🚂train', 'retrain', 'Other']);
+  assert.equal(find('base train_7'), ['Other']);
+  assert.equal(find('my in'), ['My train']);
+  assert.equal(find('ß'), ['schließen']);
+  assert.equal(find('.*'), []);
+  assert.equal(
+    find(' '),
+    entries.map(({ name }) => name),
+  );
 });
 
 test.run();

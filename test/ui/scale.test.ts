@@ -87,6 +87,58 @@ test('ten thousand runs are searched and filtered by the service, and read as fa
   assert.equal(faults, []);
 });
 
+test('the palette finds among twenty thousand by keys alone', async () => {
+  const { page, faults } = await openPage(service.url, '/nowhere');
+  await sees(page, 'Page not found');
+  const field = page.getByRole('combobox', { name: 'Search pages, actions' });
+  const options = page.getByRole('option');
+  const active = page.locator('[role="option"][aria-selected="true"]');
+  const activeIs = (text: string) =>
+    until(async () => (await active.textContent())?.includes(text) === true, `${text} is active`);
+  const open = async () => {
+    await page.keyboard.press('Control+k');
+    await page.getByText(/^\d[\d,]* results · the first 50 are shown$/).waitFor();
+  };
+  await open();
+  assert.is(await options.count(), 50);
+  await activeIs('New training');
+  await page.keyboard.press('ArrowUp');
+  await options.last().and(active).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await activeIs('New training');
+  await page.keyboard.press('End');
+  await options.last().and(active).waitFor();
+  await page.keyboard.press('Home');
+  await options.first().and(active).waitFor();
+  assert.is(await field.getAttribute('aria-activedescendant'), await active.getAttribute('id'));
+  await field.fill('tuned-9876');
+  await page.getByText('1 result', { exact: true }).waitFor();
+  assert.equal(await axeViolations(page), []);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/models\/model-9876$/);
+  await page.locator('h1:focus').waitFor();
+
+  // Older than all that the page has read.
+  await open();
+  await field.fill('train_4321');
+  await page.getByRole('option', { name: 'train_4321' }).click();
+  await page.waitForURL(/\/training\/train_4321$/);
+  await open();
+  await field.fill('no such thing');
+  await sees(page, 'Nothing found');
+  assert.is(await field.getAttribute('aria-expanded'), 'false');
+  assert.equal(await axeViolations(page), []);
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Control+k');
+  await field.waitFor({ state: 'detached' });
+  await open();
+  await field.fill('dark');
+  await activeIs('Dark theme');
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-theme="dark"]').waitFor({ state: 'attached' });
+  assert.equal(faults, []);
+});
+
 test('a run of a hundred thousand steps is drawn, read by key, zoomed and tabled', async () => {
   const { page, faults } = await openPage(service.url, '/training/train_1');
   await sees(page, 'of 100,000 steps.');

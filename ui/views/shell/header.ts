@@ -1,0 +1,123 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { LightElement } from '../../elements/light-element.ts';
+import { router, toasts } from '../../state/app.ts';
+import { Watch } from '../../state/store.ts';
+import { type Theme, theme } from '../../state/theme.ts';
+import '../../elements/connection-badge.ts';
+import { isPaletteKey, paletteKeys } from './keys.ts';
+
+const tabs = [
+  { name: 'Dashboard', path: '/', first: undefined },
+  { name: 'Training', path: '/training', first: 'training' },
+  { name: 'Playground', path: '/playground', first: 'playground' },
+  { name: 'Models', path: '/models', first: 'models' },
+] as const;
+
+const themes: readonly { readonly value: Theme; readonly name: string; readonly sign: string }[] = [
+  { value: 'system', name: 'System', sign: '◐' },
+  { value: 'light', name: 'Light', sign: '○' },
+  { value: 'dark', name: 'Dark', sign: '●' },
+];
+
+/** The tab that an address belongs to: datasets are among the pages of trainings. */
+const tabOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
+
+/** The header of every page: tabs, connection, search, access and theme. */
+@customElement('hone-header')
+export class Header extends LightElement {
+  @state() private _isSearching = false;
+
+  private readonly _key = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented || !isPaletteKey(event)) return;
+    event.preventDefault();
+    void this._search();
+  };
+
+  constructor() {
+    super();
+    new Watch(this, router, theme);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    document.addEventListener('keydown', this._key);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    document.removeEventListener('keydown', this._key);
+  }
+
+  /** Opens the palette, unless a dialog is open. */
+  private async _search(): Promise<void> {
+    try {
+      await import('./palette.ts');
+      this._isSearching ||= document.querySelector('dialog[open]') === null;
+    } catch {
+      toasts.show('The search could not be loaded. Reload the page to try again.', 'error');
+    }
+  }
+
+  protected override render(): TemplateResult {
+    const [first] = router.value.segments;
+    return html`<header class="top">
+        <a class="brand" href="/" aria-label="Hone, dashboard">
+          <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
+            <rect width="32" height="32" rx="7" class="brand-ground"></rect>
+            <path d="M7 21.5 25 9v4.6L11.4 23H7z" class="brand-blade"></path>
+            <path d="M7 25.5h18" class="brand-stone"></path>
+          </svg>
+          <span>Hone</span>
+        </a>
+        <nav class="tabs" aria-label="Main">
+          ${tabs.map(
+            (tab) =>
+              html`<a href=${tab.path} aria-current=${tab.first === tabOf(first) ? 'page' : nothing}>${tab.name}</a>`,
+          )}
+        </nav>
+        <div class="top-end">
+          <hone-connection></hone-connection>
+          <button type="button" class="tool" aria-label="Search" title="Search (${paletteKeys})" @click=${this._search}>
+            <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+              <path d="M7 1.5a5.5 5.5 0 1 0 3.4 9.8l3.4 3.4 1-1-3.4-3.4A5.5 5.5 0 0 0 7 1.5zm0 1.5a4 4 0 1 1 0 8 4 4 0 0 1 0-8z"></path>
+            </svg>
+          </button>
+          <a class="tool-link" href="/access" aria-label="Access" title="Access" aria-current=${first === 'access' ? 'page' : nothing}>
+            <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+              <path d="M10.5 1.5a4 4 0 0 0-3.8 5.2L1.5 12v2.5H4V13h1.5v-1.5H7l2.3-2.2a4 4 0 1 0 1.2-7.8zm1 2.5a1 1 0 1 1 0 2 1 1 0 0 1 0-2z"></path>
+            </svg>
+          </a>
+          <div class="theme" role="group" aria-label="Theme">
+            ${themes.map(
+              ({ value, name, sign }) => html`<button
+                type="button"
+                class="tool"
+                aria-label="${name} theme"
+                title="${name} theme"
+                aria-pressed=${theme.value === value}
+                @click=${() => theme.choose(value)}
+              >
+                <span aria-hidden="true">${sign}</span>
+              </button>`,
+            )}
+          </div>
+        </div>
+      </header>
+      ${
+        this._isSearching
+          ? html`<hone-palette
+              @dismiss=${() => {
+                this._isSearching = false;
+              }}
+            ></hone-palette>`
+          : nothing
+      }`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-header': Header;
+  }
+}
