@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -88,6 +89,94 @@ test('rows are added to a dataset and make a new one; what does not fit changes 
   assert.is((await service.call('GET', '/api/datasets/new.jsonl')).status, 404);
   assert.equal((await service.call('GET', '/api/datasets/mended.jsonl')).body, body);
   for (const name of ['mended.jsonl', 'open.jsonl']) await service.call('DELETE', `/api/datasets/${name}`);
+});
+
+test('rows are edited, deleted and put back by their lines; another version is refused, and a run keeps its own', async () => {
+  const path = join(service.dataDir, 'datasets', 'edited.jsonl');
+  const row = (index: number) => `{"input":"${index}","output":"b","id":12345678901234567890}`;
+  const before = [...Array.from({ length: 12 }, (_, index) => row(index)), '', '{"input":', row(13)];
+  await service.upload('edited.jsonl', before.join('\n'));
+  const get = async () => (await service.call('GET', '/api/datasets/edited.jsonl')).body;
+  const edit = (body: unknown) => service.call('PATCH', '/api/datasets/edited.jsonl/rows', body);
+  const written = () => readFileSync(path, 'utf8');
+  const { version, lines: numbers } = await get();
+  assert.equal(numbers.slice(-2), [14, 15]);
+  const whole = (await service.call('GET', '/api/datasets/edited.jsonl/rows/15')).body;
+  assert.equal(whole, { line: 15, text: row(13), version });
+  assert.is((await service.call('GET', '/api/datasets/edited.jsonl/rows/16')).status, 404);
+  assert.is((await service.call('GET', '/api/datasets/edited.jsonl/rows/0')).status, 404);
+
+  // A run has a link to the file.
+  const frozen = join(service.dataDir, 'frozen.jsonl');
+  linkSync(path, frozen);
+  for (const [body, word] of [
+    [{ deletions: [1] }, 'version'],
+    [{ version }, 'at least one'],
+    [{ version, deletions: [0] }, 'at least 1'],
+    [{ version, deletions: [16] }, 'no line 16'],
+    [{ version, deletions: [13] }, 'Line 13 is blank'],
+    [{ version, deletions: [2, 2] }, 'Line 2 is edited twice'],
+    [{ version, deletions: [1], changes: [{ line: 1, text: row(1) }] }, 'Line 1 is edited twice'],
+    [{ version, changes: [{ line: 3, text: '{"input":"a"}' }] }, 'Line 3: missing required field "output"'],
+    [{ version, changes: [{ line: 3, text: '{"input":' }] }, 'Line 3: invalid JSON'],
+    [{ version, changes: [{ line: 3, text: ' ' }] }, 'Line 3: the row is blank'],
+    [{ version, changes: [{ line: 3, text: '{\n}' }] }, 'on one line'],
+    [{ version, changes: [{ line: 3, row: {} }] }, 'text'],
+    [{ version, insertions: [{ line: 17, text: row(1) }] }, 'no line 17'],
+    [{ version, insertions: [{ line: 1, text: '' }] }, 'blank'],
+    [{ version, deletions: Array(1001).fill(1) }, 'at most 1000'],
+  ] as const) {
+    const { status, body: refusal } = await edit(body);
+    assert.is(status, 400, JSON.stringify(body));
+    assert.match(refusal.detail, word);
+  }
+  assert.equal([written(), (await get()).version], [before.join('\n'), version], 'nothing has changed');
+
+  const text = '{"input": "new\u00e9", "output": "b", "id": 12345678901234567890}';
+  // Two tabs edit one row.
+  const both = await Promise.all(
+    [text, row(99)].map((one) =>
+      edit({
+        version,
+        changes: [{ line: 2, text: one }],
+        deletions: [1, 14, 15],
+        insertions: [{ line: 16, text: row(7) }],
+      }),
+    ),
+  );
+  assert.equal(
+    both.map(({ status }) => status),
+    [200, 409],
+    JSON.stringify(both.map(({ body }) => body)),
+  );
+  assert.match(both[1]?.body.detail, /changed since you opened it\. Load its rows again/);
+  assert.equal(written(), `${[text, ...before.slice(2, 13), row(7)].join('\n')}\n`);
+  const after = await get();
+  assert.equal([after.num_examples, after.validation.valid], [12, true]);
+  assert.equal([both[0]?.body.version, both[0]?.body.num_examples], [after.version, 12]);
+  assert.is.not(after.version, version);
+  assert.is(readFileSync(frozen, 'utf8'), before.join('\n'), 'a run reads what it was started with');
+  // What was deleted is put back as it was, faults included.
+  const back = {
+    version: after.version,
+    insertions: [
+      { line: 1, text: row(0) },
+      { line: 13, text: '{"input":' },
+    ],
+  };
+  assert.is((await edit(back)).body.validation.total_errors, 1);
+  assert.equal(written().split('\n').slice(0, 2), [row(0), text]);
+  assert.is((await edit(back)).status, 409);
+  // An upload that replaces it meanwhile is not lost.
+  const last = (await get()).version;
+  await service.upload('edited.jsonl', supportRows());
+  assert.is((await edit({ version: last, deletions: [1] })).status, 409);
+  assert.is(written(), supportRows());
+  assert.is(
+    (await service.call('PATCH', '/api/datasets/none.jsonl/rows', { version, deletions: [1] })).status,
+    404,
+  );
+  await service.call('DELETE', '/api/datasets/edited.jsonl');
 });
 
 test('a dataset is renamed with its note, and found by its former name and its file ID; a name that is taken is refused', async () => {

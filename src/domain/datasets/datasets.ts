@@ -11,12 +11,15 @@ import { refuseFaults, withRows } from './files/append-rows.ts';
 import { checkDatasetFile, readDataset } from './files/dataset-file.ts';
 import { datasetName } from './files/dataset-name.ts';
 import { createDatasetWriter, type ReceivedFile } from './files/dataset-writer.ts';
+import { checkEdits, type RowEdits, withEdits } from './files/edit-rows.ts';
+import { fileVersion } from './files/file-version.ts';
 import { type ImportNote, noteExtension, readNote } from './files/import-note.ts';
 import { createInTurn } from './files/in-turn.ts';
 import { moveDataset } from './files/move-dataset.ts';
 import { receiveFile } from './files/receive-file.ts';
 import { synchronize } from './files/synchronize.ts';
 import { foreignIn, isForeign } from './rows/foreign-rows.ts';
+import { readRow } from './rows/read-row.ts';
 import { type RowPage, type RowsWanted, readRowPage } from './rows/row-page.ts';
 import type { Validation } from './rows/row-validator.ts';
 import { missing, refusedRows, validateFile } from './rows/validate-file.ts';
@@ -52,6 +55,12 @@ export interface Datasets {
    * @throws AppError `invalid` if they are no rows of its shape; `unavailable` as `upload`.
    */
   addRows(filename: string, rows: readonly object[]): Promise<Dataset>;
+  /**
+   * Changes, inserts and deletes rows, and stores them as a new version. Runs keep the version that they read.
+   * @param version that the edits were made to.
+   * @throws AppError `conflict` if it is no longer the version, `invalid` for rows that are not valid or not there.
+   */
+  editRows(name: string, version: string, edits: RowEdits): Promise<{ dataset: Dataset; version: string }>;
   list(): Dataset[];
   /** As `find`. @throws AppError `not_found`. */
   get(name: string): Dataset;
@@ -76,8 +85,10 @@ export interface Datasets {
   file(name: string): Promise<{ readonly name: string; readonly path: string; readonly bytes: number }>;
   /** Whether a dataset's file has exactly these bytes. @throws AppError `not_found`. */
   holds(name: string, bytes: Buffer): Promise<boolean>;
-  /** Some of the rows, for display. */
-  rows(name: string, wanted: RowsWanted): Promise<RowPage>;
+  /** Some of the rows, for display, and the version that they are of. */
+  rows(name: string, wanted: RowsWanted): Promise<RowPage & { readonly version: string }>;
+  /** A line as it is written, by its number from 1. @throws AppError `not_found`. */
+  row(name: string, line: number, signal: AbortSignal): Promise<{ text: string; version: string }>;
   /**
    * Splits a dataset into two new ones, named after it with `-train` and `-validation`, of which none or both are stored.
    * @throws AppError `invalid` if it is not valid, or a part would be too small; `unavailable` as `upload`.
@@ -146,6 +157,18 @@ export function createDatasets(
         return read(name, () => replace(name, withRows(path, rows), check));
       });
     },
+
+    editRows: (name, version, edits) =>
+      inTurn([name], async () => {
+        const requireVersion = async () => {
+          if ((await read(name, fileVersion)) !== version) throw changedSince(name);
+        };
+        const { validation } = await current(named(name));
+        await requireVersion();
+        checkEdits(edits, validation.shape);
+        const dataset = await read(name, (path) => replace(name, withEdits(path, edits), requireVersion));
+        return { dataset, version: await read(name, fileVersion) };
+      }),
 
     rename(name, filename) {
       const to = datasetName(filename);
@@ -229,8 +252,18 @@ export function createDatasets(
     async rows(name, wanted) {
       const { name: now, numExamples } = datasets.get(name);
       await check(now);
+      const version = await read(now, fileVersion);
       const page = await read(now, (path) => readRowPage(path, wanted));
-      return wanted.search === undefined ? { ...page, total: numExamples } : page;
+      return { ...page, version, total: wanted.search === undefined ? numExamples : page.total };
+    },
+
+    async row(name, line, signal) {
+      const { name: now } = datasets.get(name);
+      await check(now);
+      const version = await read(now, fileVersion);
+      const text = await read(now, (path) => readRow(path, line, signal));
+      if (text === null) throw new AppError('not_found', `The dataset ${now} has no line ${line}.`);
+      return { text, version };
     },
 
     async split(name, wanted, signal) {
@@ -320,3 +353,9 @@ export function createDatasets(
     return real && own && real.startsWith(own + sep) ? datasets.find(basename(real)) : null;
   }
 }
+
+const changedSince = (name: string) =>
+  new AppError(
+    'conflict',
+    `${name} was changed since you opened it. Load its rows again, and make your edits to them.`,
+  );

@@ -2,7 +2,7 @@ import type { Services } from '../../../domain/services.ts';
 import { sendFile } from '../../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
-import { presentStored } from './presenters.ts';
+import { presentEdited, presentStored } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const noDataset: ResponseDoc = { description: 'Dataset not found', schema: errorBody };
@@ -23,6 +23,45 @@ export function changeRoutes({ datasets }: Services) {
         404: noDataset,
       },
       handle: async ({ params, exchange }) => sendFile(exchange, await datasets.file(params.name)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/datasets/{name}/rows/{line:digits}',
+      tag,
+      summary: 'Get a row as it is written, by the number of its line',
+      responses: {
+        200: { description: 'The row', schema: s.row },
+        400: { description: 'The row is too long', schema: errorBody },
+        404: { description: 'Dataset or row not found', schema: errorBody },
+      },
+      handle: async ({ params, exchange }) => {
+        const line = Number(params.line);
+        return { line, ...(await datasets.row(params.name, line, exchange.signal)) };
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/datasets/{name}/rows',
+      tag,
+      summary: 'Edit, put back and delete rows, which makes a new version; runs keep the rows that they used',
+      body: s.rowEdits,
+      bodyExample: {
+        version: '4f0c8f1f3a5f4a0e',
+        changes: [{ line: 1, text: '{"input": "Where is my parcel?", "output": "Shipping: We trace it."}' }],
+        deletions: [7],
+      },
+      responses: {
+        200: { description: 'The new version', schema: s.edited },
+        400: refused,
+        404: noDataset,
+        409: { description: 'The rows have changed since this version', schema: errorBody },
+        503: { description: 'Too many uploads in progress', schema: errorBody },
+        507: { description: 'The disk is full', schema: errorBody },
+      },
+      handle: async ({ params, body: { version, ...edits } }) => {
+        const edited = await datasets.editRows(params.name, version, edits);
+        return presentEdited(edited.dataset, edited.version);
+      },
     }),
     route({
       method: 'PATCH',

@@ -6,9 +6,14 @@ const stored = {
   uploaded_at: '2026-11-21T11:00:00.000Z',
   former_names: [],
 };
-const dataset = {
+const version = '4f0c8f1f3a5f4a0e';
+const edited = {
   ...stored,
   validation: { valid: true, shape: 'input-output', errors: [], total_errors: 0 },
+  version,
+};
+const dataset = {
+  ...edited,
   convertible: null,
   import: null,
   warnings: [],
@@ -44,6 +49,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'GET /api/datasets/{name}': dataset,
   'POST /api/datasets/{name}/rows': dataset,
+  'PATCH /api/datasets/{name}/rows': edited,
+  'GET /api/datasets/{name}/rows/{line:digits}': { line: 1, text: JSON.stringify(row), version },
   'POST /api/datasets/{name}/analysis': {
     rows: 400,
     shape: 'input-output',

@@ -59,15 +59,23 @@ export function presentAnalysis({ shape, lengths, duplicates: found, overlapWith
   };
 }
 
+const presentValidation = ({ validation: { valid, shape, errors, totalErrors } }: Dataset) => ({
+  ...{ valid, shape, errors: [...errors], total_errors: totalErrors },
+});
+
+export const presentEdited = (dataset: Dataset, version: string) => ({
+  ...presentStored(dataset),
+  validation: presentValidation(dataset),
+  version,
+});
+
 export function presentDatasetDetail(
   dataset: Dataset,
-  { rows, cut, lines, next, total }: RowPage,
+  { rows, cut, lines, next, total, version }: RowPage & { readonly version: string },
   facts: { warnings: readonly string[]; convertible: string | null; import: ImportNote | null },
 ) {
-  const { valid, shape, errors, totalErrors } = dataset.validation;
   return {
-    ...presentStored(dataset),
-    validation: { valid, shape, errors, total_errors: totalErrors },
+    ...presentEdited(dataset, version),
     ...facts,
     rows,
     cut_rows: cut,

@@ -25,6 +25,39 @@ export const newRows = v.strictObject({
   ),
 });
 
+const line = v.pipe(
+  v.number(),
+  v.integer('must be a whole number'),
+  v.minValue(1, 'must be at least 1'),
+  v.maxValue(2 ** 31),
+);
+const mostEdits = 1000;
+const edits = <const S extends v.GenericSchema>(edit: S) =>
+  v.optional(v.pipe(v.array(edit), v.maxLength(mostEdits, `must be at most ${mostEdits}`)), []);
+const lineText = v.strictObject({ line, text: v.string() });
+/** Edits by the number of a line, from 1, as it is before them. A `text` is a row's JSON on one line. */
+export const rowEdits = v.pipe(
+  v.strictObject({
+    /** `version` of the rows, to which these edits were made. */
+    version: v.pipe(v.string(), v.maxLength(64)),
+    changes: edits(lineText),
+    /** Puts lines back, before those that have these numbers now; they may have the faults that they had. */
+    insertions: edits(lineText),
+    /** The numbers of lines. */
+    deletions: edits(line),
+  }),
+  v.check(
+    ({ changes, insertions, deletions }) => changes.length + insertions.length + deletions.length > 0,
+    'changes, insertions and deletions: give at least one of them',
+  ),
+);
+export const row = v.object({
+  line: v.number(),
+  /** As it is written in the file. */
+  text: v.string(),
+  version: v.string(),
+});
+
 export const analysisBody = v.optional(
   v.strictObject({
     /** Counts tokens as a training of this model would. */
@@ -115,16 +148,20 @@ export const splitBody = v.pipe(
   ),
 );
 export const split = v.object({ training: stored, validation: stored });
+const validation = v.object({
+  valid: v.boolean(),
+  shape: v.nullable(v.string()),
+  errors: v.array(
+    v.object({ line: v.nullable(v.number()), field: v.nullable(v.string()), message: v.string() }),
+  ),
+  total_errors: v.number(),
+});
+export const edited = v.object({ ...stored.entries, validation, version: v.string() });
 export const dataset = v.object({
   ...stored.entries,
-  validation: v.object({
-    valid: v.boolean(),
-    shape: v.nullable(v.string()),
-    errors: v.array(
-      v.object({ line: v.nullable(v.number()), field: v.nullable(v.string()), message: v.string() }),
-    ),
-    total_errors: v.number(),
-  }),
+  validation,
+  /** Another text once the rows have changed. */
+  version: v.string(),
   /** The format of another tool from which its rows can be imported; `null` if there is none. */
   convertible: v.nullable(v.string()),
   /** What made it, if it was imported. */
