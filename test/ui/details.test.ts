@@ -117,6 +117,29 @@ test('recommendations tell why and how much memory, and what cannot be used here
   assert.ok(await accelerated.isDisabled());
 });
 
+test('a figure says what it means beside its name, by pointer and by keyboard, within the window', async () => {
+  const { page, faults } = await openPage(service.url, '/training/train_1');
+  const note = page.getByRole('note');
+  for (const width of [360, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const about = page.locator('.chart-wide').getByRole('button', { name: 'About Loss' });
+    await about.focus();
+    await page.keyboard.press('Enter');
+    assert.match((await note.textContent()) ?? '', 'Lower is better');
+    const box = await note.boundingBox();
+    assert.ok(box && box.x >= 0 && box.x + box.width <= width && box.y >= 0 && box.y + box.height <= 800);
+    assert.equal(await axeViolations(page), []);
+    await page.keyboard.press('Escape');
+    await note.waitFor({ state: 'hidden' });
+    assert.ok(await about.evaluate((button) => button === document.activeElement));
+  }
+  await page.getByRole('button', { name: 'About Gradient norm' }).first().click();
+  assert.match((await note.textContent()) ?? '', 'clipping');
+  await page.mouse.wheel(0, 50);
+  await note.waitFor({ state: 'hidden' });
+  assert.equal(faults, []);
+});
+
 test('a chart is read by the pointer, zoomed by dragging, and shown whole by a double click', async () => {
   const { page, faults } = await openPage(service.url, '/training/train_1');
   const over = page.locator('.chart-wide .u-over');

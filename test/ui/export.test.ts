@@ -65,11 +65,11 @@ test('the run says that it is trained, why it was not exported and what is there
 test('the model is exported to other types, with progress, cancel and failures in place', async () => {
   const { page, faults } = await openPage(service.url, `/models/${modelId}`);
   await page.locator('.page-head .badge').getByText('Export failed').waitFor();
-  assert.ok(await page.getByLabel('Q8_0').isChecked(), 'what failed is proposed again');
+  assert.ok(await page.getByLabel('Q8_0', { exact: true }).isChecked(), 'what failed is proposed again');
   await page.getByRole('button', { name: 'Export again' }).waitFor();
-  await page.getByLabel('Q4_K_M').check();
-  await page.getByLabel('F16').check();
-  await page.getByLabel('Q8_0').uncheck();
+  await page.getByLabel('Q4_K_M', { exact: true }).check();
+  await page.getByLabel('F16', { exact: true }).check();
+  await page.getByLabel('Q8_0', { exact: true }).uncheck();
   await page.getByRole('button', { name: 'Export to F16, Q4_K_M' }).click();
   await sees(page, /F16, Q4_K_M: Writing the GGUF file/);
   await sees(page, 'merging into F16');
@@ -112,7 +112,7 @@ test('the model is exported to other types, with progress, cancel and failures i
   const read = page.waitForResponse(
     (response) => response.request().method() === 'GET' && response.url().endsWith('/export'),
   );
-  await page.getByLabel('F16').check();
+  await page.getByLabel('F16', { exact: true }).check();
   await page.getByRole('button', { name: 'Export to F16, Q8_0' }).click();
   await (await read).finished();
   await settled(page);

@@ -127,7 +127,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await sees(page, 'model-Q8_0.gguf');
   await sees(page, /^ollama create llama-none-support/);
   await page.getByText('Export to other types, or again').click();
-  await page.getByLabel('Q4_0').check();
+  await page.getByLabel('Q4_0', { exact: true }).check();
   await page.getByRole('button', { name: 'Export to Q4_0' }).click();
   await page.getByText('model-Q4_0.gguf').first().waitFor({ timeout: 120_000 });
   const download = page.waitForEvent('download');

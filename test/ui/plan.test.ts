@@ -134,9 +134,9 @@ test('a T5 model is trained without a GGUF, and the page says so before and afte
   await fill(page, tinyModel('t5'), 'fourteen.jsonl', { 'Max sequence length': '64', Epochs: '1' });
   await sees(page, /There will be an adapter and no GGUF file: llama\.cpp cannot run/);
   await openGroup(page, 'Checkpoints and export');
-  assert.ok(await page.getByLabel('Q8_0').isChecked());
+  assert.ok(await page.getByLabel('Q8_0', { exact: true }).isChecked());
   // Asked for by name it is refused, with the reason and the way out.
-  await page.getByLabel('Q4_K_M').check();
+  await page.getByLabel('Q4_K_M', { exact: true }).check();
   await page.getByRole('button', { name: /Start training/ }).click();
   await sees(page, /There can be no GGUF file: llama\.cpp cannot run the architecture T5/);
   await page.evaluate(() => scrollTo(0, 0));

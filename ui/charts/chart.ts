@@ -2,6 +2,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import uPlot from 'uplot';
 import { type Format, formatNumber } from '../elements/format.ts';
+import { info } from '../elements/info/info.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { paced } from '../state/runs/pace.ts';
 import { Watch } from '../state/store.ts';
@@ -331,7 +332,7 @@ export class Chart extends LightElement implements ShownChart {
     return html`
       <section class="chart" aria-labelledby=${this._id}>
         <header class="chart-head">
-          <h3 id=${this._id}>${this.heading}</h3>
+          <h3 id=${this._id}>${this.heading}</h3>${info(this.heading)}
           ${this._isCut ? html`<small class="muted">Outliers are outside the range</small>` : nothing}
           ${this.group === null ? zoomTools(this._own, `${this.heading}: view`) : nothing}
         </header>

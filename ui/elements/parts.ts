@@ -3,6 +3,7 @@ import type { JobState } from '../../src/contract/jobs.ts';
 import type { ServiceError } from '../api/request.ts';
 import { stateName } from '../state/runs/job-words.ts';
 import type { Child } from './child.ts';
+import { info } from './info/info.ts';
 
 /** Small stateless templates used by every page. */
 
@@ -41,10 +42,10 @@ export function progressBar(label: string, percent: number | null): TemplateResu
     : html`<progress class="bar" aria-label=${label} max="100" .value=${percent}></progress>`;
 }
 
-/** A labelled figure. */
+/** A labelled figure, with what it means behind a button where its name does not say that. */
 export function figure(name: string, value: Child, note: string | null = null): TemplateResult {
   return html`<div class="figure">
-    <dt>${name}</dt>
+    <dt>${name}${info(name)}</dt>
     <dd>${value}${note === null ? nothing : html` <small>${note}</small>`}</dd>
   </div>`;
 }

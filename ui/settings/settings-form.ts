@@ -3,6 +3,7 @@ import { customElement, property } from 'lit/decorators.js';
 import { live } from 'lit/directives/live.js';
 import type { FieldFault } from '../api/request.ts';
 import { checkField } from '../elements/fields.ts';
+import { info } from '../elements/info/info.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, datasets, settings } from '../state/app.ts';
@@ -259,7 +260,7 @@ export class SettingsForm extends LightElement {
           adapter, which the playground cannot use. By default, models that llama.cpp does not support (T5, BART) are
           trained without a GGUF file.
         </legend>
-        ${quantizations.map((name) => checkField(html`<code>${name}</code>`, chosen.includes(name), (on) => toggle(name, on)))}
+        ${quantizations.map((name) => html`<span>${checkField(html`<code>${name}</code>`, chosen.includes(name), (on) => toggle(name, on))}${info(name)}</span>`)}
       </fieldset>
       ${
         own === null

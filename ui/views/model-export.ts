@@ -5,6 +5,7 @@ import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
 import type { Choices, ModelExport } from '../api/types.ts';
 import { formatBytes, formatNumber, formatPercent } from '../elements/format.ts';
+import { info } from '../elements/info/info.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { Action } from '../state/action.ts';
@@ -152,13 +153,15 @@ export class ModelExportView extends LightElement {
         <legend>Types</legend>
         <div class="row wrap-row">
           ${types.map(
-            (type) => html`<label class="check"
-              ><input
-                type="checkbox"
-                .checked=${chosen.includes(type)}
-                ?disabled=${this._action.busy}
-                @change=${() => toggle(type)}
-              />${type}</label
+            (type) => html`<span
+              ><label class="check"
+                ><input
+                  type="checkbox"
+                  .checked=${chosen.includes(type)}
+                  ?disabled=${this._action.busy}
+                  @change=${() => toggle(type)}
+                />${type}</label
+              >${info(type)}</span
             >`,
           )}
         </div>
@@ -216,7 +219,7 @@ function fileView(file: ModelExport['files'][number], told: string | null): Temp
   const about = [checked, costWords(file)].filter(Boolean).join(', ');
   return html`<li class="file">
     <span class="list-main">
-      ${quantization}<small class="muted wrap"
+      <span>${quantization}${info(quantization)}</span><small class="muted wrap"
         >${made === 'done' ? about : html`failed${reason === null ? nothing : html`: <bdi>${reason}</bdi>`}`}</small
       >
     </span>

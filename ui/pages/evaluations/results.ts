@@ -4,6 +4,7 @@ import { service } from '../../api/service.ts';
 import type { Evaluation } from '../../api/types.ts';
 import { checkField } from '../../elements/fields.ts';
 import { formatCount } from '../../elements/format.ts';
+import { info } from '../../elements/info/info.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { empty, errorPanel, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, isKept, latest, models, router } from '../../state/app.ts';
@@ -199,7 +200,7 @@ function figuresCard(found: readonly Evaluation[], isComparable: boolean): Templ
             const values = found.map(({ figures }) => figures?.[name]);
             const best = isComparable ? bestOf(name, values) : null;
             return html`<tr>
-              <th scope="row">${figureLabel(name)}</th>
+              <th scope="row">${figureLabel(name)}${info(figureLabel(name))}</th>
               ${values.map((value, place) => html`<td class="tabular">${place === best ? html`<b>${figureText(name, value)}</b> <small>best</small>` : figureText(name, value)}</td>`)}
             </tr>`;
           })}

@@ -4,6 +4,7 @@ import { type Quantization, quantizations } from '../../../src/contract/models/q
 import { service } from '../../api/service.ts';
 import type { ModelFile } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';
+import { info } from '../../elements/info/info.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { nameText } from '../../elements/parts.ts';
 
@@ -65,7 +66,7 @@ export class ModelFiles extends LightElement {
       kind !== 'gguf' ? '' : verified === null ? 'not compared' : verified ? 'verified' : 'not verified';
     return html`<li class="file">
       <span class="list-main">
-        ${nameText(name)}<small class="muted">${[what, quantization, checked].filter(Boolean).join(', ')}</small>
+        ${nameText(name)}<small class="muted">${[what, quantization, checked].filter(Boolean).join(', ')}${quantization === null ? nothing : info(quantization)}</small>
       </span>
       <span class="tabular">${formatBytes(bytes)}</span>
       <a class="button small" download href=${service.modelFilePath(this.modelId, name)}

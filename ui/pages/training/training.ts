@@ -5,7 +5,7 @@ import type { FieldFault, ServiceError } from '../../api/request.ts';
 import { service, type TrainingBody } from '../../api/service.ts';
 import type { Estimate } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
-import { modelName, option, serviceErrorPanel } from '../../elements/parts.ts';
+import { figure, modelName, option, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
@@ -194,10 +194,9 @@ export class Training extends LightElement {
     return html`<aside class="plan card" aria-labelledby="plan">
       <h2 id="plan">Summary</h2>
       <dl class="facts">
-        <div class="figure"><dt>Rows to train on</dt><dd>${formatCount(training)}</dd></div>
-        <div class="figure"><dt>Validation rows</dt><dd>${formatCount(heldOut)}</dd></div>
-        <div class="figure"><dt>Effective batch size</dt><dd>${formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1)))}</dd></div>
-        <div class="figure"><dt>Steps</dt><dd>${this._steps(body)}</dd></div>
+        ${figure('Rows to train on', formatCount(training))} ${figure('Validation rows', formatCount(heldOut))}
+        ${figure('Effective batch size', formatCount(this._value('per_device_train_batch_size', this._value('gradient_accumulation_steps', 1))))}
+        ${figure('Steps', this._steps(body))}
       </dl>
       ${this._running()}
       <hone-estimate

@@ -35,7 +35,8 @@ interface Single {
   readonly exact?: boolean;
 }
 
-const singles: readonly Single[] = [
+/** Charts of one line each. */
+export const singles: readonly Single[] = [
   { column: 'learning_rate', name: 'Learning rate', colour: '--line-2', format: short, exact: true },
   { column: 'grad_norm', name: 'Gradient norm', colour: '--line-3', format: short },
   { column: 'tokens_per_second', name: 'Tokens per second', colour: '--line-4', format: rate },

@@ -7,7 +7,8 @@ import { metricText } from './run-charts.ts';
 
 type Found = NonNullable<Lineage['verification']>;
 
-const names: Readonly<Record<string, string>> = {
+/** The names of its figures. */
+export const names: Readonly<Record<string, string>> = {
   agreement: 'Next-token agreement with the adapter',
   tokens_equal: 'Texts tokenized identically',
   max_logprob_difference: 'Max log-probability difference',
