@@ -119,4 +119,47 @@ for (const path of ['/training/runs', '/models']) {
   });
 }
 
+test('single keys are shortcuts, unless one types, a dialog is open or they are switched off', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training/runs');
+  await page.getByLabel('Search runs').waitFor();
+  await page.keyboard.press('?');
+  const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await dialog.waitFor();
+  assert.equal(await appearanceFaults(page, 'dialog-shortcuts'), []);
+  await page.keyboard.press('n');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.keyboard.press('/');
+  const search = page.getByLabel('Search runs');
+  await search.and(page.locator(':focus')).waitFor();
+  await page.keyboard.type('gm?n/');
+  await page.waitForURL(/\/training\/runs\?q=gm%3Fn%2F$/);
+  assert.is(await search.inputValue(), 'gm?n/');
+  await page.getByRole('link', { name: 'Dashboard', exact: true }).focus();
+  for (const key of ['g', 'x', 'm', 'Alt+n', 'Control+/']) await page.keyboard.press(key);
+  assert.match(page.url(), /\/training\/runs/);
+  for (const key of ['g', 'm']) await page.keyboard.press(key);
+  await page.waitForURL(/\/models$/);
+  await page.keyboard.press('n');
+  await page.waitForURL(/\/training$/);
+  await page.locator('h1:focus', { hasText: 'New training' }).waitFor();
+  await page.keyboard.press('/');
+  await page.getByRole('combobox', { name: 'Search pages, actions' }).waitFor();
+  await page.keyboard.press('Escape');
+
+  await page.keyboard.press('?');
+  await page.getByLabel('Shortcuts of a single key').uncheck();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.reload();
+  await page.getByRole('heading', { name: 'New training' }).waitFor();
+  for (const key of ['g', 'm', '?', '/']) await page.keyboard.press(key);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Search pages, actions' }).waitFor();
+  assert.match(page.url(), /\/training$/);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test.run();

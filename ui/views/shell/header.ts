@@ -5,7 +5,7 @@ import { router, toasts } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
 import { type Theme, theme } from '../../state/theme.ts';
 import '../../elements/connection-badge.ts';
-import { isPaletteKey, paletteKeys } from './keys.ts';
+import { listenToKeys, type Opened, paletteKeys } from './keys.ts';
 
 const tabs = [
   { name: 'Dashboard', path: '/', first: undefined },
@@ -26,13 +26,8 @@ const tabOf = (first: string | undefined) => (first === 'datasets' ? 'training' 
 /** The header of every page: tabs, connection, search, access and theme. */
 @customElement('hone-header')
 export class Header extends LightElement {
-  @state() private _isSearching = false;
-
-  private readonly _key = (event: KeyboardEvent): void => {
-    if (event.defaultPrevented || !isPaletteKey(event)) return;
-    event.preventDefault();
-    void this._search();
-  };
+  @state() private _opened: Opened | null = null;
+  private _connected = new AbortController();
 
   constructor() {
     super();
@@ -41,23 +36,28 @@ export class Header extends LightElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    document.addEventListener('keydown', this._key);
+    this._connected = new AbortController();
+    listenToKeys((what) => void this._open(what), this._connected.signal);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    document.removeEventListener('keydown', this._key);
+    this._connected.abort();
   }
 
-  /** Opens the palette, unless a dialog is open. */
-  private async _search(): Promise<void> {
+  /** Opens a dialog, unless one is open. */
+  private async _open(what: Opened): Promise<void> {
     try {
-      await import('./palette.ts');
-      this._isSearching ||= document.querySelector('dialog[open]') === null;
+      await import('./dialogs.ts');
+      if (document.querySelector('dialog[open]') === null) this._opened ??= what;
     } catch {
-      toasts.show('The search could not be loaded. Reload the page to try again.', 'error');
+      toasts.show('This could not be loaded. Reload the page to try again.', 'error');
     }
   }
+
+  private readonly _dismiss = (): void => {
+    this._opened = null;
+  };
 
   protected override render(): TemplateResult {
     const [first] = router.value.segments;
@@ -78,7 +78,7 @@ export class Header extends LightElement {
         </nav>
         <div class="top-end">
           <hone-connection></hone-connection>
-          <button type="button" class="tool" aria-label="Search" title="Search (${paletteKeys})" @click=${this._search}>
+          <button type="button" class="tool" aria-label="Search" title="Search (${paletteKeys.join(' ')})" @click=${() => void this._open('palette')}>
             <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
               <path d="M7 1.5a5.5 5.5 0 1 0 3.4 9.8l3.4 3.4 1-1-3.4-3.4A5.5 5.5 0 0 0 7 1.5zm0 1.5a4 4 0 1 1 0 8 4 4 0 0 1 0-8z"></path>
             </svg>
@@ -104,15 +104,8 @@ export class Header extends LightElement {
           </div>
         </div>
       </header>
-      ${
-        this._isSearching
-          ? html`<hone-palette
-              @dismiss=${() => {
-                this._isSearching = false;
-              }}
-            ></hone-palette>`
-          : nothing
-      }`;
+      ${this._opened === 'palette' ? html`<hone-palette @dismiss=${this._dismiss}></hone-palette>` : nothing}
+      ${this._opened === 'shortcuts' ? html`<hone-shortcuts @dismiss=${this._dismiss}></hone-shortcuts>` : nothing}`;
   }
 }
 
