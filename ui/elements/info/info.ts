@@ -31,19 +31,17 @@ export class Info extends LightElement {
     this._shown?.abort();
     if (!this._open) return;
     const note = event.currentTarget as HTMLElement;
-    const button = (this.querySelector('button') as HTMLElement).getBoundingClientRect();
+    const button = this.querySelector('button') as HTMLElement;
+    const { left, top, bottom } = button.getBoundingClientRect();
     const { width, height } = note.getBoundingClientRect();
     const { clientWidth, clientHeight } = document.documentElement;
-    const below = button.bottom + gap;
-    const isAbove = below + height > clientHeight && button.top > clientHeight - button.bottom;
-    note.style.left = `${Math.max(gap, Math.min(button.left, clientWidth - width - gap))}px`;
-    note.style.top = `${isAbove ? button.top - height - gap : below}px`;
+    const isAbove = bottom + gap + height > clientHeight && top > clientHeight - bottom;
+    note.style.left = `${Math.max(gap, Math.min(left, clientWidth - width - gap))}px`;
+    note.style.top = `${isAbove ? top - height - gap : bottom + gap}px`;
     this._shown = new AbortController();
-    addEventListener('scroll', () => note.hidePopover(), {
-      capture: true,
-      passive: true,
-      signal: this._shown.signal,
-    });
+    // The event of an earlier scroll may come late, when the button stands where it stood.
+    const scrolled = () => Math.abs(button.getBoundingClientRect().top - top) > 1 && note.hidePopover();
+    addEventListener('scroll', scrolled, { capture: true, passive: true, signal: this._shown.signal });
   }
 
   protected override render(): TemplateResult {
