@@ -46,7 +46,7 @@ const storedExchange = (text: string, index: number) => ({
   sides: [
     {
       ...{ name: 'llama', first: '', text, busy: false, error: null, stopped: false },
-      answer: { tokens: 3, generationMs: 1, firstTokenMs: 1 },
+      answer: { tokens: 3, promptTokens: 9, generationMs: 1, firstTokenMs: 1 },
     },
   ],
 });

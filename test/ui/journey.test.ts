@@ -118,7 +118,14 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
   await page.getByLabel('Compare side by side').check();
   await page.getByLabel('Prompt').fill('Where is my parcel?');
   await page.keyboard.press('Enter');
-  await until(async () => (await page.getByText(/\d tokens/).count()) === 2, 'both answers are there');
+  await until(
+    async () =>
+      (await page
+        .locator('.exchanges')
+        .getByText(/\d tokens/)
+        .count()) === 2,
+    'both answers are there',
+  );
 
   await keepPictures(page, 'playground-answers-light');
 

@@ -19,6 +19,7 @@ import {
   type ModelFacts,
   weightsOf,
 } from '../../ui/pages/playground/answerer.ts';
+import { contextUse } from '../../ui/pages/playground/chat/context-meter.ts';
 import { differences, type Piece } from '../../ui/pages/playground/differences.ts';
 import {
   derivedHint,
@@ -203,7 +204,7 @@ test('the words in which two texts differ are marked, and texts with little in c
 
 test('a model offers the weights that it has, and says when it must be loaded first', () => {
   const whole: ModelFacts = {
-    ...{ name: 'support', dataset: 'support.jsonl', hasChatTemplate: true, runId: null },
+    ...{ name: 'support', dataset: 'support.jsonl', hasChatTemplate: true, contextTokens: 64, runId: null },
     ...{ isTrained: false, hasAdapter: true, quantizations: ['Q8_0', 'Q4_0'], steps: [1000] },
   };
   const trained = { ...whole, isTrained: true, hasAdapter: false, quantizations: [], steps: [2] };
@@ -229,9 +230,44 @@ test('a model offers the weights that it has, and says when it must be loaded fi
   assert.is(firstWords(whole, { ...answerer, weights: '' }), 'generating…');
 });
 
+test('the context in use is that of the latest answer whose tokens are known, and of the fullest side', () => {
+  const whole: ModelFacts = {
+    ...{ name: 'support', dataset: 'support.jsonl', hasChatTemplate: true, contextTokens: 64, runId: null },
+    ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [] },
+  };
+  const sideOf = (facts: Partial<ModelFacts>) => ({
+    ...{ answerer: { modelId: 'id', weights: '', scale: 1 }, error: null },
+    facts: { ...whole, ...facts },
+  });
+  const answered = (promptTokens: number | null, tokens: number | null) => ({
+    ...{ name: 'support', first: '', text: 'Yes.', busy: false, error: null, stopped: false },
+    answer: tokens === null ? null : { tokens, promptTokens, generationMs: 1, firstTokenMs: 1 },
+  });
+  const said = (...sides: ReturnType<typeof answered>[]) => ({
+    ...{ id: 'a', after: '', system: '', prompt: 'Yes?' },
+    sides,
+  });
+  const [small, large] = [sideOf({}), sideOf({ contextTokens: 1000 })];
+  assert.is(contextUse([], [small]), null);
+  assert.equal(contextUse([said(answered(20, 10))], [small]), { tokens: 30, most: 64, isLeast: false });
+  assert.equal(contextUse([said(answered(20, 10)), said(answered(null, null))], [small]), {
+    ...{ tokens: 30, most: 64, isLeast: true },
+  });
+  const pair = [said(answered(30, 10), answered(99, 1))];
+  assert.equal(contextUse(pair, [small, large]), { tokens: 40, most: 64, isLeast: false });
+  assert.equal(contextUse(pair, [sideOf({ hasChatTemplate: false }), large])?.tokens, 100);
+  assert.is(contextUse(pair, [sideOf({ contextTokens: null })]), null);
+});
+
 test('a run without a model offers its checkpoints, the latest first', () => {
   const run: ModelFacts = {
-    ...{ name: 'train_7', dataset: 'support.jsonl', hasChatTemplate: true, runId: 'train_7' },
+    ...{
+      name: 'train_7',
+      dataset: 'support.jsonl',
+      hasChatTemplate: true,
+      contextTokens: 64,
+      runId: 'train_7',
+    },
     ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [4, 8] },
   };
   assert.equal(

@@ -83,7 +83,7 @@ const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) =>
 
 /** Waits until so many answers are complete. */
 const answered = (page: Page, count: number) =>
-  until(async () => (await page.getByText(/\d tokens/).count()) === count, `${count} answers are there`);
+  until(async () => (await page.locator('.exchanges').getByText(/\d tokens/).count()) === count, `${count} answers are there`);
 const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 
 test('a chat is remembered by the model and by the page; prompts are recalled, edited and sent again', async () => {
@@ -110,6 +110,9 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   assert.is(await answers.nth(1).locator('.asked b').count(), 0);
   assert.equal(requests.map(rolesOf), ['user', 'system user assistant user']);
   assert.equal([requests[1].seed, requests[1].stop], [7, ['###', '\n\n']]);
+  const meter = page.locator('.context-meter');
+  const most = (await service.call('GET', `/api/models/${chatId}/lineage`)).body.context_length;
+  assert.match((await meter.textContent()) ?? '', new RegExp(`\\d of ${most.toLocaleString('en')} tokens`));
 
   // An empty field recalls what was asked.
   assert.is(await prompt.inputValue(), '');
@@ -140,6 +143,7 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   await sees(page, '2/2');
   await page.reload();
   await until(async () => (await answers.count()) === 2, 'a refresh lost nothing');
+  await meter.waitFor();
   await answers.nth(1).getByRole('button', { name: 'Previous version' }).click();
   await sees(page, '1/2');
 

@@ -117,7 +117,15 @@ test('the page folds the reasoning, and keeps it for the next question', async (
   for (const [index, text] of [rows[1]?.asked ?? '', 'Thanks.'].entries()) {
     await prompt.fill(text);
     await prompt.press('Enter');
-    await until(async () => (await page.getByText(/\d tokens/).count()) === index + 1, 'it has answered');
+    await until(
+      async () =>
+        (await page
+          .locator('.exchanges')
+          .getByText(/\d tokens/)
+          .count()) ===
+        index + 1,
+      'it has answered',
+    );
   }
   await page.reload();
   const first = page.locator('.exchange').first();

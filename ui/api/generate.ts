@@ -16,6 +16,8 @@ export type Ask = Omit<Body<typeof route>, 'stream' | 'stream_options' | 'messag
 
 export interface Answer {
   readonly tokens: number | null;
+  /** Tokens of all that was sent; `null` in chats of earlier versions. */
+  readonly promptTokens: number | null;
   readonly generationMs: number | null;
   readonly firstTokenMs: number | null;
   /** Whether the answer ended at the limit of its tokens; absent in chats of earlier versions. */
@@ -45,6 +47,7 @@ export async function generate(
   });
   let firstTokenMs: number | null = null;
   let tokens: number | null = null;
+  let promptTokens: number | null = null;
   let isCut = false;
   let stoppedAt: string | undefined;
   for await (const data of events(response)) {
@@ -59,9 +62,13 @@ export async function generate(
     isCut ||= event.choices[0]?.finish_reason === 'length';
     stoppedAt = event.choices[0]?.stop_reason ?? stoppedAt;
     tokens = event.usage?.completion_tokens ?? tokens;
+    promptTokens = event.usage?.prompt_tokens ?? promptTokens;
   }
   const generationMs = performance.now() - began;
-  return { tokens, generationMs, firstTokenMs, isCut, ...(stoppedAt === undefined ? {} : { stoppedAt }) };
+  return {
+    ...{ tokens, promptTokens, generationMs, firstTokenMs, isCut },
+    ...(stoppedAt === undefined ? {} : { stoppedAt }),
+  };
 }
 
 /** The data of each server-sent event of a response. */

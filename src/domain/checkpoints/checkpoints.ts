@@ -7,7 +7,7 @@ import { AppError, asAppError } from '../../errors.ts';
 import { checkpointAdapterName, prepareCheckpoint } from '../../trainer/checkpoint.ts';
 import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
 import { jobName } from '../job-record/job.ts';
-import { isChatTemplate, type Model, type Models } from '../models/models.ts';
+import { type Model, type Models, readTemplateFacts, type TemplateFacts } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { createBaseRecord } from './base-record.ts';
 import { createBaseSharing } from './base-sharing.ts';
@@ -32,8 +32,8 @@ export interface FoundCheckpoint {
 export interface Checkpoints {
   /** By step; none if the job was deleted. */
   list(jobId: number): Promise<Checkpoint[]>;
-  /** Whether a job uses the chat template of its base model; `false` before it has chosen. */
-  hasChatTemplate(job: JobRow): Promise<boolean>;
+  /** What is told of the template that a job uses; nothing before it has chosen. */
+  templateOf(job: JobRow): Promise<TemplateFacts>;
   /**
    * The job of a run, by its name (`train_1`), its future model's UUID, or its model's name or either ID.
    * @throws AppError `not_found`.
@@ -195,7 +195,7 @@ export function createCheckpoints(options: {
 
   return {
     list,
-    hasChatTemplate: (job) => isChatTemplate(templateOf(job, store.models.byModelId(job.modelId))),
+    templateOf: (job) => readTemplateFacts(templateOf(job, store.models.byModelId(job.modelId))),
     jobOf(reference) {
       const numbered = /^train_(\d{1,15})$/.exec(reference);
       const job = numbered ? store.jobs.get(Number(numbered[1])) : store.jobs.byModelId(reference);

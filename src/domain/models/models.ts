@@ -44,8 +44,8 @@ export interface Models {
   remove(model: Model): Promise<void>;
   /** The absolute path of a file, or `null` if the model has none of this kind. */
   fileOf(model: Model, kind: ModelArtifact['kind']): string | null;
-  /** Whether a model was trained with its base model's own chat template. */
-  hasChatTemplate(model: Model): Promise<boolean>;
+  /** What is told of the template that a model is asked with. */
+  templateOf(model: Model): Promise<TemplateFacts>;
 }
 
 export function createModels(options: { store: Store; frames: FrameLog; modelsDir: string }): Models {
@@ -156,7 +156,7 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
       await rm(model.path, { recursive: true, force: true });
     },
 
-    hasChatTemplate: (model) => isChatTemplate(fileOf(model, 'template')),
+    templateOf: (model) => readTemplateFacts(fileOf(model, 'template')),
 
     fileOf,
   };
@@ -167,11 +167,19 @@ function fileOf(model: Model, kind: ModelArtifact['kind']): string | null {
   return artifact === undefined ? null : join(model.path, artifact.path);
 }
 
-/** Whether a `template.json` has the base model's own chat template. @param path `null` if there is none. */
-export async function isChatTemplate(path: string | null): Promise<boolean> {
-  if (path === null) return false;
-  const text = await readFile(path, 'utf8').catch(() => '{}');
-  return (JSON.parse(text) as { source?: unknown }).source === 'model';
+/** What is told of a `template.json`. */
+export interface TemplateFacts {
+  /** Whether it is the base model's own chat template. */
+  readonly isOwn: boolean;
+  /** The most tokens of a prompt and its answer; `null` if it is not known. */
+  readonly contextTokens: number | null;
+}
+
+/** @param path `null` if there is none. */
+export async function readTemplateFacts(path: string | null): Promise<TemplateFacts> {
+  const text = path === null ? '{}' : await readFile(path, 'utf8').catch(() => '{}');
+  const { source, context_length: tokens } = JSON.parse(text) as Record<string, unknown>;
+  return { isOwn: source === 'model', contextTokens: typeof tokens === 'number' ? tokens : null };
 }
 
 /** The name after a change, of which `null` is the default. */

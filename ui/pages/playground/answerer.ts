@@ -9,6 +9,8 @@ export interface ModelFacts {
   readonly dataset: string;
   /** Whether it is asked with the base model's own chat template. */
   readonly hasChatTemplate: boolean;
+  /** The most tokens of a prompt and its answer; `null` if it is not known. */
+  readonly contextTokens: number | null;
   /** Whether the trainer's libraries answer, because there is no file for llama.cpp. */
   readonly isTrained: boolean;
   /** Whether its adapter is a file for llama.cpp. */

@@ -59,7 +59,7 @@ const stepsOf = (job: JobDetail | null) => (job?.checkpoints ?? []).map(({ step 
 
 /** @param job the model's run, or `null` if it was deleted. */
 function factsOfModel(
-  { name, dataset, chat_template: hasChatTemplate, files }: Lineage,
+  { name, dataset, chat_template: hasChatTemplate, context_length: contextTokens, files }: Lineage,
   job: JobDetail | null,
 ): ModelFacts {
   const has = (kind: string) => files.some((file) => file.kind === kind);
@@ -67,14 +67,14 @@ function factsOfModel(
     kind === 'gguf' && quantization !== null ? [quantization] : [],
   );
   const about = { isTrained: !has('gguf'), hasAdapter: has('adapter_gguf'), quantizations };
-  return { ...about, name, dataset, hasChatTemplate, steps: stepsOf(job), runId: null };
+  return { ...about, name, dataset, hasChatTemplate, contextTokens, steps: stepsOf(job), runId: null };
 }
 
 function factsOfRun(job: JobDetail): ModelFacts {
-  const { job_id: name, dataset, chat_template: hasChatTemplate } = job;
+  const { job_id: name, dataset, chat_template: hasChatTemplate, context_length: contextTokens } = job;
   const isTrained = job.quantizations.length === 0;
   const about = { isTrained, hasAdapter: !isTrained, quantizations: [] };
-  return { ...about, name, dataset, hasChatTemplate, steps: stepsOf(job), runId: name };
+  return { ...about, name, dataset, hasChatTemplate, contextTokens, steps: stepsOf(job), runId: name };
 }
 
 /** The run of a model, or `null` if it was deleted; that which the whole page follows is not read twice. */

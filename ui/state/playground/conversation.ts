@@ -242,6 +242,7 @@ function sumOf(before: Answer | null, rest: Answer): Answer {
   return {
     ...rest,
     tokens: sum(before.tokens, rest.tokens),
+    promptTokens: before.promptTokens,
     generationMs: sum(before.generationMs, rest.generationMs),
     firstTokenMs: sum(before.firstTokenMs, rest.firstTokenMs),
   };

@@ -16,6 +16,7 @@ export const toTurn = ({ id, after, like, system, prompt, sides }: Exchange): St
     text: side.text,
     reasoning: side.reasoning ?? null,
     tokens: side.answer?.tokens ?? null,
+    prompt_tokens: side.answer?.promptTokens ?? null,
     generation_ms: side.answer?.generationMs ?? null,
     first_token_ms: side.answer?.firstTokenMs ?? null,
     end: endOf(side),
@@ -38,6 +39,7 @@ export const fromTurn = ({ answers, ...turn }: StoredTurn): Exchange => ({
         ? null
         : {
             tokens: figures.tokens,
+            promptTokens: figures.prompt_tokens ?? null,
             generationMs: figures.generation_ms,
             firstTokenMs: figures.first_token_ms,
             isCut: end === 'cut',

@@ -87,6 +87,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     quantizations: ['Q8_0'],
     trained: false,
     chat_template: true,
+    context_length: 40_960,
     artifacts: [],
     checkpoints: [
       {

@@ -9,6 +9,6 @@ export async function jobDetailOf({ jobs, checkpoints }: Services, id: number) {
     kept.map(({ step }) => step),
   );
   const job = jobs.get(id);
-  const facts = { chatTemplate: await checkpoints.hasChatTemplate(job), trained: jobs.isTrained(id) };
+  const facts = { template: await checkpoints.templateOf(job), trained: jobs.isTrained(id) };
   return presentJobDetail(job, jobs.consumption(id), kept, facts, verdict);
 }

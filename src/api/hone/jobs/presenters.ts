@@ -16,6 +16,7 @@ import {
   progressOf,
 } from '../../../domain/job-record/job.ts';
 import type { Verdict } from '../../../domain/jobs/verdict.ts';
+import type { TemplateFacts } from '../../../domain/models/models.ts';
 import { sweepName } from '../../../domain/sweeps/sweep.ts';
 import { repeatedRequest } from '../../../domain/training/repeated-request.ts';
 
@@ -74,7 +75,7 @@ export function presentJobDetail(
   job: Job,
   consumption: Consumption,
   checkpoints: readonly Checkpoint[],
-  facts: { readonly chatTemplate: boolean; readonly trained: boolean },
+  facts: { readonly template: TemplateFacts; readonly trained: boolean },
   verdict: Verdict | null,
 ) {
   const spec = job.spec as {
@@ -92,7 +93,8 @@ export function presentJobDetail(
     request: repeatedRequest(job),
     quantizations: spec?.export?.quantizations ?? [],
     trained: facts.trained,
-    chat_template: facts.chatTemplate,
+    chat_template: facts.template.isOwn,
+    context_length: facts.template.contextTokens,
     artifacts: job.artifacts,
     checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
       step,

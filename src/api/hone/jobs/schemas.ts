@@ -181,6 +181,8 @@ export const jobDetail = v.object({
   trained: v.boolean(),
   /** Whether the base model's own chat template is used; `false` before a run has chosen. */
   chat_template: v.boolean(),
+  /** The most tokens of a prompt and its answer; `null` before a run has chosen. */
+  context_length: v.nullable(v.number()),
   artifacts: v.array(v.looseObject({})),
   /** Those that are kept, by step; the playground answers with each. */
   checkpoints: v.array(

@@ -1,7 +1,7 @@
 import type { Verification } from '../../../contract/journal.ts';
 import { jobName } from '../../../domain/job-record/job.ts';
 import type { ModelFile } from '../../../domain/models/downloads.ts';
-import type { ListedModel, Model } from '../../../domain/models/models.ts';
+import type { ListedModel, Model, TemplateFacts } from '../../../domain/models/models.ts';
 import type { VerifiedFile } from '../../../domain/models/verified-files.ts';
 
 export function presentCatalogued(model: ListedModel) {
@@ -28,7 +28,7 @@ export function presentCatalogued(model: ListedModel) {
 export function presentLineage(
   model: Model,
   files: readonly ModelFile[],
-  { chatTemplate, verified }: { chatTemplate: boolean; verified: ReadonlyMap<string, VerifiedFile> },
+  { template, verified }: { template: TemplateFacts; verified: ReadonlyMap<string, VerifiedFile> },
 ) {
   const kinds = new Map(model.artifacts.map((artifact) => [artifact.path, artifact]));
   return {
@@ -49,7 +49,8 @@ export function presentLineage(
     metrics: model.metrics as Readonly<Record<string, number | null>>,
     verification: model.verification as Verification | null,
     export: model.export,
-    chat_template: chatTemplate,
+    chat_template: template.isOwn,
+    context_length: template.contextTokens,
     files: files.map(({ name, bytes }) => {
       const artifact = kinds.get(name);
       const { kind = null, quantization = null } = artifact ?? {};

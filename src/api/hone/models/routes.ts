@@ -86,12 +86,12 @@ export function modelRoutes({ hubPush, models }: Services) {
       responses: { 200: { description: 'The lineage', schema: s.lineage }, 404: noModel },
       handle: async ({ params }) => {
         const model = models.find(params.model_id);
-        const [files, chatTemplate, verified] = await Promise.all([
+        const [files, template, verified] = await Promise.all([
           listFiles(model),
-          models.hasChatTemplate(model),
+          models.templateOf(model),
           readVerified(model),
         ]);
-        return presentLineage(model, files, { chatTemplate, verified });
+        return presentLineage(model, files, { template, verified });
       },
     }),
   ];

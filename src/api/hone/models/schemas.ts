@@ -86,6 +86,8 @@ export const lineage = v.object({
   export: exportOutcome,
   /** Whether it was trained with its own chat template and supports conversations. */
   chat_template: v.boolean(),
+  /** The most tokens of a prompt and its answer. */
+  context_length: v.nullable(v.number()),
   files: v.array(
     v.object({
       name: v.string(),

@@ -19,6 +19,8 @@ const answer = v.strictObject({
   /** What the model wrote before its answer. */
   reasoning: v.optional(v.nullable(text), null),
   tokens: v.optional(figure, null),
+  /** Tokens of all that was sent for it. */
+  prompt_tokens: v.optional(figure, null),
   generation_ms: v.optional(figure, null),
   first_token_ms: v.optional(figure, null),
   /** How it ended: `cut` at the limit of its tokens, `stopped` by the user, `edited` if the user wrote it. */

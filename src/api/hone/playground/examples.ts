@@ -24,6 +24,7 @@ const wholeChat = {
           text: 'Shipping: We will trace it.',
           reasoning: null,
           tokens: 8,
+          prompt_tokens: 21,
           generation_ms: 310,
           first_token_ms: 41,
           end: 'complete' as const,

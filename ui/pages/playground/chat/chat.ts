@@ -10,6 +10,7 @@ import { Watch } from '../../../state/store.ts';
 import { snippetFolds } from '../../../views/api-snippet-folds.ts';
 import { answerActions } from './answer-actions.ts';
 import { isAnsweredBy, remembers, requestsFor } from './chat-requests.ts';
+import { contextMeter, contextUse, contextWarning } from './context-meter.ts';
 import { EditedText } from './edited-text.ts';
 import { OpenChat, type OpenChatView } from './open-chat.ts';
 import { PromptDraft } from './prompt-draft.ts';
@@ -154,6 +155,7 @@ export class ChatView extends LightElement implements OpenChatView {
 
   protected override render(): TemplateResult {
     const { value, busy, chatId, loading } = this._chat.talk;
+    const use = remembers(this) ? contextUse(value, this.sides) : null;
     const error = this._chat.error ?? this.sides.find((side) => side.error !== null)?.error ?? null;
     return html`
       ${this._chat.bar()}
@@ -172,7 +174,7 @@ export class ChatView extends LightElement implements OpenChatView {
       </div>
       <form class="prompt" @submit=${this._send}>
         ${error === null ? nothing : serviceErrorPanel('Could not load or store the chat', error)} ${this._aloneHint()}
-        ${this._draft.fields(this._key)}
+        ${this._draft.fields(this._key)} ${contextWarning(use, this.parameters.maxTokens)}
         <div class="row between wrap-row">
           <button
             type="button"
@@ -183,6 +185,7 @@ export class ChatView extends LightElement implements OpenChatView {
           >
             View code
           </button>
+          ${contextMeter(use)}
           ${
             busy
               ? html`<button type="button" class="danger" @click=${this._stop}>Stop</button>`
