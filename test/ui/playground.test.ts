@@ -93,7 +93,12 @@ test('a chat is remembered by the model and by the page; prompts are recalled, e
   const answers = page.locator('.exchange');
   const prompt = page.getByLabel('Prompt', { exact: true });
   await page.getByLabel('Max new tokens').fill('8');
-  await page.getByLabel('Temperature').fill('0');
+  // The first answers are made as those of the verdict.
+  assert.is(await page.getByLabel('Temperature').inputValue(), '0');
+  await sees(page, 'Answers are made as those of the verdict');
+  await page.getByLabel('Temperature').fill('0.7');
+  await page.getByRole('button', { name: 'Reset sampling' }).click();
+  assert.is(await page.getByLabel('Temperature').inputValue(), '0');
   // What it was trained on is offered to begin with.
   await page.locator('.suggestions button').first().click();
   assert.is.not(await prompt.inputValue(), '');

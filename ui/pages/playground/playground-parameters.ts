@@ -16,13 +16,16 @@ export interface Parameters {
   readonly system: string;
   /** Whether the messages before a prompt are sent with it. */
   readonly memory: boolean;
-  /** Whether a second side answers, too. */
+  /** Whether other sides answer, too. */
   readonly compare: boolean;
 }
 
+/** As the answers of a run are made that its verdict shows (`generate_answers` in trainer/training/generate.py). */
+const judgedAt = { temperature: 0 } as const;
+
 export const parameterDefaults: Parameters = {
   maxTokens: 256,
-  temperature: 0.7,
+  ...judgedAt,
   topP: 0.9,
   seed: '',
   stop: '',
@@ -86,6 +89,7 @@ export function parameterFields(parameters: Parameters, canConverse: boolean, se
   const { maxTokens, temperature, topP, seed, stop, schema } = parameters;
   return html`
     ${canConverse ? conversationFields(parameters, set) : nothing}
+    ${judgedNote(parameters, set)}
     ${rangeField({ name: 'Temperature', id: 'temperature', value: temperature, min: 0, max: 2, step: 0.05, hint: '0 always picks the most likely token.' }, (v) => set({ temperature: v }))}
     ${rangeField({ name: 'Top-p', id: 'top-p', value: topP, min: 0.05, max: 1, step: 0.05, hint: 'Samples from the most likely tokens whose probabilities add up to this.' }, (v) => set({ topP: v }))}
     <div class="field">
@@ -134,6 +138,22 @@ export function parameterFields(parameters: Parameters, canConverse: boolean, se
     </div>
     ${schemaField(schema, set)}
   `;
+}
+
+/** Whether answers are made as those that a run is judged by. */
+function judgedNote({ temperature }: Parameters, set: Set): TemplateResult {
+  return temperature === judgedAt.temperature
+    ? html`<p class="hint">Answers are made as those of the verdict: at temperature 0.</p>`
+    : html`<div class="row between wrap-row">
+        <p class="hint">The answers of the verdict were made at temperature 0.</p>
+        <button
+          type="button"
+          class="tool"
+          @click=${() => set({ ...judgedAt, topP: parameterDefaults.topP })}
+        >
+          Reset sampling
+        </button>
+      </div>`;
 }
 
 function schemaField(schema: string, set: Set): TemplateResult {
