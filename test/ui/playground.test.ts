@@ -83,7 +83,14 @@ const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) =>
 
 /** Waits until so many answers are complete. */
 const answered = (page: Page, count: number) =>
-  until(async () => (await page.locator('.exchanges').getByText(/\d tokens/).count()) === count, `${count} answers are there`);
+  until(
+    async () =>
+      (await page
+        .locator('.exchanges')
+        .getByText(/\d tokens/)
+        .count()) === count,
+    `${count} answers are there`,
+  );
 const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 
 test('a chat is remembered by the model and by the page; prompts are recalled, edited and sent again', async () => {
@@ -267,7 +274,7 @@ test('fields are shown when the model is known, so that nothing moves what has t
   await context.close();
 });
 
-test('two sides answer one prompt, say what they are, and stop together', async () => {
+test('two to four sides answer one prompt, say what they are, and stop together', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${chatId}`);
   const requests = requestsOf(page);
   const prompt = page.getByLabel('Prompt', { exact: true });
@@ -334,6 +341,40 @@ test('two sides answer one prompt, say what they are, and stop together', async 
   await page.reload();
   await until(async () => (await page.locator('.exchange').count()) === 2, 'a refresh lost nothing');
   assert.is(await page.getByText('stopped').count(), 2);
+
+  // Two more versions, of which each has its own beginning.
+  await page.unroute('**/v1/chat/completions');
+  const another = page.getByRole('button', { name: 'Compare another version' });
+  await page.getByLabel('Model B').selectOption('');
+  await another.click();
+  await page.getByLabel('Version C').waitFor();
+  await another.click();
+  // One that has answered before.
+  await page.getByLabel('Version D').selectOption({ label: 'Checkpoint at step 28' });
+  assert.is(await another.count(), 0, 'four is the most');
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await prompt.fill('My parcel has not come.');
+  await prompt.press('Enter');
+  await answered(page, 4);
+  const names = page.locator('.answer .eyebrow');
+  assert.equal(
+    (await names.allTextContents()).map((text) => text.trim()),
+    [
+      'A · llama-chatml-support · Fine-tuned',
+      'B · llama-chatml-support · Base model',
+      'C · llama-chatml-support · Q8_0 file',
+      'D · llama-chatml-support · Checkpoint at step 28',
+    ],
+  );
+  await sees(page, /All answers|(are the same\.)/);
+  assert.equal(await appearanceFaults(page, 'playground-four'), []);
+  await page.getByRole('button', { name: 'Remove C' }).click();
+  assert.is(await page.getByLabel('Version C').inputValue(), 'step:28', 'the next one moves up');
+  await page.reload();
+  assert.is(await page.getByLabel('Version C').inputValue(), 'step:28');
+  await until(async () => (await names.count()) === 4, 'a refresh lost nothing');
+  await page.getByRole('button', { name: 'Remove C' }).click();
+  assert.is(await page.getByRole('button', { name: 'Remove B' }).count(), 0);
   assert.equal(faults, []);
 });
 

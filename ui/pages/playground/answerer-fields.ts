@@ -4,8 +4,10 @@ import { rangeField } from '../../elements/fields.ts';
 import { type Answerer, canScale, chosenWeights, type ModelFacts, weightsOf } from './answerer.ts';
 import type { ModelChoice } from './choices.ts';
 
+/** The letters of the sides, as many as can be compared. */
+export const sideLetters = ['A', 'B', 'C', 'D'] as const;
 /** The letter of a side, or none if there is only one. */
-export type SideLetter = '' | 'A' | 'B';
+export type SideLetter = '' | (typeof sideLetters)[number];
 
 const withLetter = (name: string, letter: SideLetter) => (letter === '' ? name : `${name} ${letter}`);
 
@@ -50,7 +52,7 @@ export function weightsFields(
   answerer: Answerer,
   set: (part: Partial<Answerer>) => void,
 ): TemplateResult {
-  const id = letter === 'B' ? 'b-' : '';
+  const id = letter === '' || letter === 'A' ? '' : `${letter.toLowerCase()}-`;
   const choices = weightsOf(facts);
   const chosen = chosenWeights(facts, answerer).value;
   return html`${

@@ -74,6 +74,11 @@ export const chosenWeights = (facts: ModelFacts, { weights }: Answerer): Weights
   return all.find(({ value }) => value === weights) ?? all[0] ?? { value: '', name: '' };
 };
 
+/** Of a model's weights, the first that are in none of `taken`; or else its own. */
+export const unusedWeights = (facts: ModelFacts, taken: readonly Answerer[]): string =>
+  weightsOf(facts).find(({ value }) => !taken.some((one) => chosenWeights(facts, one).value === value))
+    ?.value ?? '';
+
 /** A short name of what answers. */
 export function answererName(facts: ModelFacts, answerer: Answerer): string {
   const name = `${facts.name} · ${chosenWeights(facts, answerer).name}`;

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Exchange, Side } from '../../state/playground/exchange.ts';
 import { type AnswerActions, answerView } from './answer-view.ts';
+import { sideLetters } from './answerer-fields.ts';
 import { differences } from './differences.ts';
 
 /** What can be done with an exchange; `null` where it cannot. */
@@ -23,7 +24,7 @@ export interface Version {
   readonly count: number;
 }
 
-/** A prompt with its answer, or with two answers side by side. @param editor shown in place of the prompt. */
+/** A prompt with its answer, or with up to four side by side. @param editor shown in place of the prompt. */
 export function exchangeView(
   { prompt, sides }: Exchange,
   version: Version,
@@ -31,8 +32,8 @@ export function exchangeView(
   editor: TemplateResult | null,
 ): TemplateResult {
   const { edit, ofAnswer } = actions;
-  const isPair = sides.length > 1;
-  const marked = isPair ? compared(sides) : null;
+  const isCompared = sides.length > 1;
+  const marked = isCompared ? compared(sides) : null;
   return html`<article class="exchange">
     ${
       editor ??
@@ -41,9 +42,14 @@ export function exchangeView(
         ${edit === null ? nothing : html`<button type="button" class="tool" @click=${edit}>Edit</button>`}
       </div>`
     }
-    <div class="sides" data-two=${isPair ? 'yes' : nothing}>
+    <div class="sides" data-count=${sides.length}>
       ${sides.map((side, index) =>
-        answerView(side, isPair ? 'AB'.charAt(index) : '', marked?.pieces?.[index], ofAnswer(side, index)),
+        answerView(
+          side,
+          isCompared ? (sideLetters[index] ?? '') : '',
+          marked?.pieces?.[index],
+          ofAnswer(side, index),
+        ),
       )}
     </div>
     ${marked === null ? nothing : html`<p class="hint">${marked.words}</p>`} ${toolsOf(sides, version, actions)}
@@ -94,21 +100,38 @@ interface Compared {
 const comparisons = new WeakMap<readonly Side[], Compared>();
 
 function compared(sides: readonly Side[]): Compared | null {
-  const [a, b] = sides;
-  if (a === undefined || b === undefined || sides.some(({ busy, error }) => busy || error !== null))
-    return null;
+  if (sides.some(({ busy, error }) => busy || error !== null)) return null;
+  const texts = sides.map(({ text }) => text.trim());
   let known = comparisons.get(sides);
   // An answer may have gone on.
-  if (known?.texts[0] !== a.text || known.texts[1] !== b.text) {
-    const pieces = differences(a.text.trim(), b.text.trim());
-    const isEqual = a.text.trim() === b.text.trim();
-    const words = isEqual
+  if (known === undefined || known.texts.some((text, index) => text !== texts[index])) {
+    known = { texts, ...comparisonOf(texts) };
+    comparisons.set(sides, known);
+  }
+  return known;
+}
+
+/** Words are marked in a pair; of more answers it is told which are the same. */
+function comparisonOf(texts: readonly string[]): Omit<Compared, 'texts'> {
+  const [a = '', b = '', ...more] = texts;
+  if (more.length > 0) return { words: sameWords(texts), pieces: null };
+  const pieces = differences(a, b);
+  const words =
+    a === b
       ? 'Both answers are the same.'
       : pieces === null
         ? 'The answers have little in common.'
         : 'Words that only one answer has are marked.';
-    known = { texts: [a.text, b.text], words, pieces };
-    comparisons.set(sides, known);
-  }
-  return known;
+  return { words, pieces };
+}
+
+function sameWords(texts: readonly string[]): string {
+  const byText = new Map<string, string[]>();
+  for (const [index, text] of texts.entries())
+    byText.set(text, [...(byText.get(text) ?? []), sideLetters[index] ?? '']);
+  if (byText.size === 1) return 'All answers are the same.';
+  const same = [...byText.values()].filter((letters) => letters.length > 1);
+  return same.length === 0
+    ? 'All answers differ.'
+    : same.map((letters) => `${letters.join(' and ')} are the same.`).join(' ');
 }

@@ -6,8 +6,8 @@ import { jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/preparing.ts';
-import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
-import { modelField, weightsFields } from './answerer-fields.ts';
+import { type Answerer, type AnswererSide, canAnswer, type ModelFacts, unusedWeights } from './answerer.ts';
+import { modelField, sideLetters, weightsFields } from './answerer-fields.ts';
 import './chat/chat.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { type ModelChoice, modelChoices } from './choices.ts';
@@ -17,10 +17,11 @@ import { type Parameters, parameterDefaults, parameterFields } from './playgroun
 const questionTask = 'extractive-question-answering';
 
 const asTrained: Omit<Answerer, 'modelId'> = { weights: '', scale: 1 };
-/** Side B begins with the base of side A's model; an empty ID follows that model. */
-const firstB: Answerer = { modelId: '', weights: 'base', scale: 1 };
+/** What side A's model is compared with first is its base; an empty ID follows that model. */
+const firstOthers: readonly Answerer[] = [{ modelId: '', weights: 'base', scale: 1 }];
+const othersKey = 'playground-others';
 
-/** A chat with a model, alone or beside another model, checkpoint or strength of its adapter. */
+/** A chat with a model, alone or beside up to three other models, checkpoints or strengths of its adapter. */
 @customElement('hone-playground')
 export class Playground extends LightElement {
   @property() modelId = '';
@@ -29,7 +30,7 @@ export class Playground extends LightElement {
     ...readStored<Partial<Parameters>>('playground', {}),
   };
   @state() private _a = asTrained;
-  @state() private _b: Answerer = { ...firstB, ...readStored<Partial<Answerer>>('playground-b', {}) };
+  @state() private _others = readStored(othersKey, firstOthers);
   private _entered = '';
   /** What was chosen, by the model's ID. */
   private readonly _seen = new Map<string, ModelChoice>();
@@ -68,11 +69,13 @@ export class Playground extends LightElement {
     return this._seen.get(modelId);
   }
 
-  /** What answers, with what is known about it: one side or two. */
+  /** What answers, with what is known about it: one side, or two to four. */
   private get _sides(): readonly AnswererSide[] {
     const a = { modelId: this.modelId, ...this._a };
-    const b = this._listed(this._b.modelId) ? this._b : { ...this._b, modelId: this.modelId };
-    return (this._parameters.compare ? [a, b] : [a]).map((answerer) => {
+    const others = this._others.map((other) =>
+      this._listed(other.modelId) ? other : { ...other, modelId: this.modelId },
+    );
+    return (this._parameters.compare ? [a, ...others] : [a]).map((answerer) => {
       const { value, error } = this._known.of(answerer.modelId).value;
       return { answerer, facts: value, error };
     });
@@ -83,9 +86,18 @@ export class Playground extends LightElement {
     writeStored('playground', this._parameters);
   }
 
-  private _setB(part: Partial<Answerer>): void {
-    this._b = { ...this._b, ...part };
-    writeStored('playground-b', this._b);
+  private _setOthers(others: readonly Answerer[]): void {
+    this._others = others;
+    writeStored(othersKey, others);
+  }
+
+  private _setOther(index: number, part: Partial<Answerer>): void {
+    this._setOthers(this._others.map((other, place) => (place === index ? { ...other, ...part } : other)));
+  }
+
+  private _removeOther(index: number): void {
+    this._setOthers(this._others.filter((_, place) => place !== index));
+    void this.updateComplete.then(() => this.querySelector<HTMLElement>('#add-version')?.focus());
   }
 
   protected override render(): TemplateResult {
@@ -137,7 +149,8 @@ export class Playground extends LightElement {
     </div>`;
   }
 
-  private _fields([a, b]: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
+  private _fields(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
+    const [a] = sides;
     const { compare } = this._parameters;
     return html`
       ${modelField({
@@ -148,18 +161,15 @@ export class Playground extends LightElement {
         choose: (id) => router.go(`/playground/${id}`),
       })}
       ${a === undefined ? nothing : aboutLink(a)}
-      ${a !== undefined && a.facts === null && a.error === null ? skeleton(8) : this._fieldsOf(a, b, choices)}
+      ${a !== undefined && a.facts === null && a.error === null ? skeleton(8) : this._fieldsOf(sides, choices)}
     `;
   }
 
   /** What follows the choice of the model. It waits until the model is known, so that nothing moves what has the focus. */
-  private _fieldsOf(
-    a: AnswererSide | undefined,
-    b: AnswererSide | undefined,
-    choices: readonly ModelChoice[],
-  ): TemplateResult {
+  private _fieldsOf(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
     const { compare } = this._parameters;
-    const converses = [a, b].some((side) => side?.facts?.hasChatTemplate);
+    const [a, ...others] = sides;
+    const converses = sides.some(({ facts }) => facts?.hasChatTemplate);
     return html`
       ${
         a?.facts == null
@@ -169,23 +179,49 @@ export class Playground extends LightElement {
             })
       }
       ${checkField('Compare side by side', compare, (on) => this._set({ compare: on }))}
+      ${others.map((side, index) => this._otherFields(side, index, choices))}
       ${
-        b === undefined
+        !compare || a?.facts == null || sides.length >= sideLetters.length
           ? nothing
-          : html`<div class="side-b">
-              ${modelField({
-                letter: 'B',
-                id: 'b-model',
-                choices,
-                modelId: this._b.modelId,
-                same: 'Same as A',
-                choose: (id) => this._setB({ modelId: id, weights: id === '' ? 'base' : '', scale: 1 }),
-              })}
-              ${b.facts === null ? nothing : weightsFields('B', b.facts, b.answerer, (part) => this._setB(part))}
-            </div>`
+          : this._addButton(
+              a.facts,
+              sides.map(({ answerer }) => answerer).filter(({ modelId }) => modelId === this.modelId),
+            )
       }
       ${parameterFields(this._parameters, converses, (part) => this._set(part))}
     `;
+  }
+
+  /** The fields of a side other than the first. */
+  private _otherFields(
+    { answerer, facts }: AnswererSide,
+    index: number,
+    choices: readonly ModelChoice[],
+  ): TemplateResult {
+    const letter = sideLetters[index + 1] ?? '';
+    return html`<div class="other-side">
+      ${modelField({
+        letter,
+        id: `${letter.toLowerCase()}-model`,
+        choices,
+        modelId: this._others[index]?.modelId ?? '',
+        same: 'Same as A',
+        choose: (id) => this._setOther(index, { modelId: id, weights: id === '' ? 'base' : '', scale: 1 }),
+      })}
+      ${facts === null ? nothing : weightsFields(letter, facts, answerer, (part) => this._setOther(index, part))}
+      ${
+        this._others.length < 2
+          ? nothing
+          : html`<button type="button" class="tool" @click=${() => this._removeOther(index)}>Remove ${letter}</button>`
+      }
+    </div>`;
+  }
+
+  /** @param taken what answers of the first side's model. */
+  private _addButton(facts: ModelFacts, taken: readonly Answerer[]): TemplateResult {
+    const add = () =>
+      this._setOthers([...this._others, { modelId: '', weights: unusedWeights(facts, taken), scale: 1 }]);
+    return html`<button type="button" id="add-version" @click=${add}>Compare another version</button>`;
   }
 }
 

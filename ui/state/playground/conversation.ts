@@ -128,7 +128,7 @@ export class Conversation extends Store<readonly Exchange[]> {
     return id;
   }
 
-  /** Sends a prompt, to both sides at once if there are two. Does nothing while another one is answered. */
+  /** Sends a prompt, to all sides at once. Does nothing while another one is answered. */
   async send(prompt: NewPrompt, asked: readonly Asked[]): Promise<void> {
     if (this.#abort !== null) return;
     const abort = new AbortController();

@@ -21,7 +21,7 @@ export interface Side {
   correction?: string | null;
 }
 
-/** A prompt with its answer, or with two answers side by side. */
+/** A prompt with its answer, or with up to four side by side. */
 export interface Exchange {
   readonly id: string;
   /** The ID of the exchange that it follows; empty for a first one. Those that follow the same one are versions. */

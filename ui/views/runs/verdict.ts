@@ -94,7 +94,7 @@ function promptView({ prompt, reference, trained, base, tuned, checkpoints, file
   ];
   return html`<article class="verdict-prompt">
     <h3 class="asked wrap"><bdi>${prompt}</bdi>${trained ? html` <span class="tag">trained on</span>` : nothing}</h3>
-    <div class="sides" data-two="yes">
+    <div class="sides" data-count=${reference === null ? 2 : 3}>
       ${answerView('Base model', base)} ${answerView('Fine-tuned', tuned, true)}
       ${reference === null ? nothing : answerView('Reference', reference)}
     </div>

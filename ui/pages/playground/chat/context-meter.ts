@@ -46,7 +46,7 @@ export function contextWarning(use: ContextUse | null, maxTokens: number): Templ
   if (use === null) return nothing;
   const left = use.most - use.tokens;
   if (left >= Math.min(maxTokens, use.most / 4)) return nothing;
-  return html`<p class="hint warning" role="status">
+  return html`<p class="warning" role="status">
     ${
       left <= 1
         ? 'The model’s context is full, and the next prompt will be refused. '
