@@ -30,6 +30,7 @@ import {
   settingField,
   valueIfLeftOut,
 } from '../../ui/settings/setting-values.ts';
+import { withoutBegunStop } from '../../ui/state/playground/begun-stop.ts';
 import { RunSeries } from '../../ui/state/runs/series.ts';
 import { findEntries } from '../../ui/views/shell/find-entries.ts';
 
@@ -257,6 +258,18 @@ test('the context in use is that of the latest answer whose tokens are known, an
   assert.equal(contextUse(pair, [small, large]), { tokens: 40, most: 64, isLeast: false });
   assert.equal(contextUse(pair, [sideOf({ hasChatTemplate: false }), large])?.tokens, 100);
   assert.is(contextUse(pair, [sideOf({ contextTokens: null })]), null);
+});
+
+test('an answer goes on before what may be the beginning of a stop string', () => {
+  for (const [text, stops, left] of [
+    ['One. ##', ['###'], 'One. '],
+    ['One. ###', ['###'], 'One. #'],
+    ['One, EN', ['OR', 'END', 'N!'], 'One, '],
+    ['One', ['END', ''], 'One'],
+    ['#', ['##'], ''],
+    ['', ['##'], ''],
+  ] as const)
+    assert.is(withoutBegunStop(text, stops), left, text);
 });
 
 test('a run without a model offers its checkpoints, the latest first', () => {

@@ -4,6 +4,7 @@ import { service } from '../../api/service.ts';
 import { asServiceError } from '../remote.ts';
 import { paced } from '../runs/pace.ts';
 import { Store } from '../store.ts';
+import { withoutBegunStop } from './begun-stop.ts';
 import { type Chosen, placeOf, shownOf, versionsOf } from './branches.ts';
 import { newId } from './chats.ts';
 import type { Exchange, Side } from './exchange.ts';
@@ -152,9 +153,11 @@ export class Conversation extends Store<readonly Exchange[]> {
     if (this.#abort !== null) return;
     const cut = sides.flatMap((side, index): [Side, Ask][] => {
       const ask = asked[index]?.ask;
-      return ask !== undefined && side.answer?.isCut ? [[side, goingOn(ask, side)]] : [];
+      if (ask === undefined || !side.answer?.isCut) return [];
+      side.busy = true;
+      side.text = withoutBegunStop(side.text, [ask.stop ?? []].flat());
+      return [[side, goingOn(ask, side)]];
     });
-    for (const [side] of cut) side.busy = true;
     this.#abort = new AbortController();
     this.touch();
     await this.#answerAll(id, cut, this.#abort);
