@@ -3,10 +3,14 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { temporaryFolder } from '../folders.ts';
 import { endAll, type InsideService, openInside } from '../inside-service.ts';
+import { type StoredModel, storeModel } from '../stored-model.ts';
 
 let service: InsideService;
+let model: StoredModel;
 test.before(async () => {
-  service = await openInside({ dataDir: temporaryFolder() });
+  const dataDir = temporaryFolder();
+  model = storeModel(dataDir);
+  service = await openInside({ dataDir });
 });
 test.after(endAll);
 
@@ -54,6 +58,20 @@ test('a chat is stored, changed turn by turn, found, exported, deleted and store
     { ...whole, updated_at: null, created_at: null },
   );
   assert.equal(await listed(), ['A lost parcel', 'Grüße "an" alle']);
+});
+
+test('chats of models that were deleted are listed by themselves', async () => {
+  await service.call('PUT', `${route}/c3`, {
+    model_id: model.modelId,
+    turns: [turn('a', '', 'Still here?')],
+  });
+  const before = await listed('?model_deleted=true');
+  assert.equal(before.includes('Still here?'), false);
+  assert.ok(before.length > 0 && (await listed()).includes('Still here?'));
+  assert.is((await service.call('GET', `${route}?model_deleted=maybe`)).status, 400);
+  assert.is((await service.call('DELETE', `/api/models/${model.modelId}`)).status, 200);
+  assert.equal(await listed('?model_deleted=true&search=still'), ['Still here?']);
+  await service.call('DELETE', `${route}/c3`);
 });
 
 test('what is no chat is refused and changes nothing', async () => {

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
 import { storeModel } from '../stored-model.ts';
 import { appearanceFaults } from './appearance.ts';
-import { closeBrowser, openPage } from './browser.ts';
+import { axeViolations, closeBrowser, openPage, sees, setWidth, sidewaysPixels } from './browser.ts';
 
 let service: TestService;
 let modelId = '';
@@ -114,6 +114,40 @@ test('a narrow page begins with the messages, and has its settings folded', asyn
   assert.not.ok(await page.getByLabel('Temperature').isVisible());
   await page.getByText('Model and settings').click();
   await page.getByLabel('Temperature').waitFor();
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('chats of a deleted model are read, exported, deleted and restored', async () => {
+  const turn = {
+    id: 'a',
+    after: '',
+    prompt: 'Where is my parcel?',
+    answers: [{ name: 'gone', text: 'Lost.' }],
+  };
+  const route = '/api/playground/chats';
+  await service.call('PUT', `${route}/deleted-1`, { model_id: 'gone', turns: [turn] });
+  const { page, context, faults } = await openPage(service.url, `/playground/${modelId}`, { width: 1440 });
+  await page.getByText('Chats of deleted models (1)').click();
+  await sees(page, 'model deleted');
+  await page.getByRole('button', { name: 'Read Where is my parcel?' }).click();
+  await page.getByRole('dialog').getByText('Lost.').waitFor();
+  assert.is(await page.getByRole('dialog').getByRole('button', { name: 'Regenerate' }).count(), 0);
+  for (const width of [1440, 360]) {
+    await setWidth(page, width);
+    assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
+    assert.equal(await axeViolations(page), []);
+  }
+  await page.keyboard.press('Escape');
+  const [exported] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export Where is my parcel?' }).click(),
+  ]);
+  assert.is(exported.suggestedFilename(), 'Where-is-my-parcel.json');
+  await page.getByRole('button', { name: 'Delete Where is my parcel?' }).click();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Chats of deleted models (1)').waitFor();
+  assert.is((await service.call('GET', `${route}/deleted-1`)).status, 200);
   assert.equal(faults, []);
   await context.close();
 });

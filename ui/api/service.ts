@@ -20,6 +20,9 @@ export const service = {
   /** The chats with a model, the latest first. @param search a text that they have. */
   chats: async (modelId: string, search = '') =>
     (await call('GET /api/playground/chats', { query: { model_id: modelId, search } })).chats,
+  /** The chats of models that were deleted. */
+  chatsOfDeleted: async (search = '') =>
+    (await call('GET /api/playground/chats', { query: { model_deleted: 'true', search } })).chats,
   chat: (id: string) => call('GET /api/playground/chats/{chat_id}', { path: { chat_id: id } }),
   putChat: (id: string, body: Body<'PUT /api/playground/chats/{chat_id}'>) =>
     call('PUT /api/playground/chats/{chat_id}', { path: { chat_id: id }, body, keepalive: true }),

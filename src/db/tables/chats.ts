@@ -27,6 +27,13 @@ export interface ChatSummary extends Omit<ChatRow, 'chosen'> {
   readonly turns: number;
 }
 
+/** Which chats are listed. */
+export interface ChatFilter {
+  readonly modelId: string | null;
+  readonly words: string | null;
+  readonly isModelDeleted: boolean;
+}
+
 /** The tables of chats and their turns. */
 export interface ChatStore {
   /** Stores a chat, without its turns, in place of an earlier one with its ID. */
@@ -38,10 +45,11 @@ export interface ChatStore {
   putTurn(chatId: string, turn: TurnRow): void;
   /**
    * The latest first.
-   * @param modelId of any model if `null`.
-   * @param words a text in lower case that its name or a turn has.
+   * @param filter.modelId of any model if `null`.
+   * @param filter.words a text in lower case that its name or a turn has.
+   * @param filter.isModelDeleted whether only those whose model, or run without a model, was deleted.
    */
-  list(modelId: string | null, words: string | null): ChatSummary[];
+  list(filter: ChatFilter): ChatSummary[];
   /** Deletes a chat with its turns. */
   remove(id: string): void;
 }
@@ -68,6 +76,8 @@ export function createChatStore(db: Db): ChatStore {
      WHERE (@modelId IS NULL OR model_id = @modelId)
        AND (@words IS NULL OR instr(lower(name), @words) > 0
          OR EXISTS (SELECT 1 FROM chat_turns WHERE chat_id = chats.id AND instr(words, @words) > 0))
+       AND (NOT @isModelDeleted OR NOT EXISTS (SELECT 1 FROM models WHERE models.model_id = chats.model_id)
+         AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.model_id = chats.model_id AND jobs.state <> 'completed'))
      ORDER BY updated_at DESC, id`,
   );
   const remove = db.prepare('DELETE FROM chats WHERE id = ?');
@@ -79,7 +89,8 @@ export function createChatStore(db: Db): ChatStore {
     },
     turns: (id) => turns.all(id).map((record) => JSON.parse((record as { turn: string }).turn)),
     putTurn: (chatId, row) => void putTurn.run({ ...row, chatId, turn: JSON.stringify(row.turn) }),
-    list: (modelId, words) => list.all({ modelId, words }) as ChatSummary[],
+    list: ({ isModelDeleted, ...filter }) =>
+      list.all({ ...filter, isModelDeleted: Number(isModelDeleted) }) as ChatSummary[],
     remove: (id) => void remove.run(id),
   };
 }

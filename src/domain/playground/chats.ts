@@ -30,8 +30,12 @@ export type { ChatSummary } from '../../db/tables/chats.ts';
 
 /** The chats of the playground. */
 export interface Chats {
-  /** The latest first. @param search a text that the name or a turn has, in any case. */
-  list(modelId: string | null, search: string | null): readonly ChatSummary[];
+  /**
+   * The latest first.
+   * @param search a text that the name or a turn has, in any case.
+   * @param isModelDeleted whether only those whose model, or run without a model, was deleted.
+   */
+  list(modelId: string | null, search: string | null, isModelDeleted: boolean): readonly ChatSummary[];
   /** @throws AppError `not_found` */
   get<T extends ChatTurn>(id: string): StoredChat<T>;
   /** Stores a whole chat, in place of an earlier one with its ID. */
@@ -68,7 +72,8 @@ export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'trans
     return { ...find(id), turns: chats.turns(id) as T[] };
   }
   return {
-    list: (modelId, search) => chats.list(modelId, search === null ? null : search.toLowerCase()),
+    list: (modelId, search, isModelDeleted) =>
+      chats.list({ modelId, words: search?.toLowerCase() ?? null, isModelDeleted }),
     get,
     put: ({ turns, ...chat }) =>
       transaction(() => {

@@ -9,6 +9,7 @@ import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer, type ModelFacts, unusedWeights } from './answerer.ts';
 import { modelField, sideLetters, weightsFields } from './answerer-fields.ts';
 import './chat/chat.ts';
+import './deleted-chats.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
@@ -115,6 +116,7 @@ export class Playground extends LightElement {
         <section class="card">
           ${empty('No models yet', html`<a href="/training">Train one</a> to try it here.`)}
         </section>
+        <hone-deleted-chats></hone-deleted-chats>
       </div>`;
     }
     const sides = this._model === undefined ? [] : this._sides;
@@ -146,6 +148,7 @@ export class Playground extends LightElement {
           }
         </section>
       </div>
+      <hone-deleted-chats></hone-deleted-chats>
     </div>`;
   }
 

@@ -3,12 +3,14 @@ import type { ChatSummary } from '../../api/types.ts';
 import { Remote } from '../remote.ts';
 import { handOver } from './chats.ts';
 
-/** The chats with a model that have a text, the latest first. */
+/** The chats with a model that have a text, or those of models that were deleted, the latest first. */
 export class ChatList extends Remote<readonly ChatSummary[]> {
   #search: string;
 
-  constructor(modelId: string) {
+  /** @param modelId `null` for those of deleted models. */
+  constructor(modelId: string | null) {
     super(async () => {
+      if (modelId === null) return service.chatsOfDeleted(this.#search);
       await handOver(modelId);
       return service.chats(modelId, this.#search);
     });

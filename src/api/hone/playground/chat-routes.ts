@@ -57,11 +57,14 @@ export function chatRoutes({ chats }: Services) {
       method: 'GET',
       path: '/api/playground/chats',
       tag,
-      summary: 'List the chats of the playground, the latest first, of one model or with a text',
+      summary:
+        'List the chats of the playground, the latest first, of one model, with a text, or of models that were deleted',
       query: s.chatQuery,
       responses: { 200: { description: 'The chats', schema: s.chatList } },
       handle: ({ query }) => ({
-        chats: chats.list(query.model_id ?? null, query.search || null).map(presentSummary),
+        chats: chats
+          .list(query.model_id ?? null, query.search || null, query.model_deleted)
+          .map(presentSummary),
       }),
     }),
     route({

@@ -79,6 +79,14 @@ export const chatChange = v.strictObject({
 export const chatQuery = v.object({
   model_id: v.optional(v.pipe(v.string(), v.maxLength(1024))),
   search: v.optional(v.pipe(v.string(), v.maxLength(200))),
+  /** Whether only chats whose model was deleted are listed. */
+  model_deleted: v.optional(
+    v.pipe(
+      v.picklist(['true', 'false'], 'must be true or false'),
+      v.transform((text) => text === 'true'),
+    ),
+    'false',
+  ),
 });
 
 const about = {

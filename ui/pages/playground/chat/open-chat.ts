@@ -1,7 +1,5 @@
 import type { ReactiveController, ReactiveControllerHost, TemplateResult } from 'lit';
 import type { ServiceError } from '../../../api/request.ts';
-import { service } from '../../../api/service.ts';
-import { download, fileNameOf } from '../../../elements/download.ts';
 import { toasts } from '../../../state/app.ts';
 import { ChatList } from '../../../state/playground/chat-list.ts';
 import { newId, openChatId, rememberOpen } from '../../../state/playground/chats.ts';
@@ -9,6 +7,7 @@ import { Conversation } from '../../../state/playground/conversation.ts';
 import { asServiceError } from '../../../state/remote.ts';
 import { paced } from '../../../state/runs/pace.ts';
 import { chatBar } from './chat-bar.ts';
+import { exportChat } from './export-chat.ts';
 
 /** What an open chat asks of its view. */
 export interface OpenChatView extends ReactiveControllerHost {
@@ -121,11 +120,8 @@ export class OpenChat implements ReactiveController {
   }
 
   #export(): void {
-    void this.#withStored(async (id) => {
-      const chat = await service.chat(id);
-      const title = this.#list.value.value?.find((one) => one.id === id)?.title ?? '';
-      download(`${fileNameOf(title)}.json`, JSON.stringify(chat, null, 2), 'application/json');
-    });
+    const title = (id: string) => this.#list.value.value?.find((one) => one.id === id)?.title ?? '';
+    void this.#withStored((id) => exportChat(id, title(id)));
   }
 
   #remove(): void {
