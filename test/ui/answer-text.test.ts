@@ -105,15 +105,21 @@ test('an answer is laid out as Markdown or JSON, or as the model wrote it, and n
   assert.equal(faults, []);
 });
 
-test('a narrow page begins with the messages, and has its settings folded', async () => {
+test('a narrow page has the messages alone, and its settings in a sheet', async () => {
   const { page, context, faults } = await openPage(service.url, `/playground/${modelId}`, {
     width: 360,
     height: 740,
   });
   await page.locator('.exchange').first().waitFor();
-  assert.not.ok(await page.getByLabel('Temperature').isVisible());
-  await page.getByText('Model and settings').click();
-  await page.getByLabel('Temperature').waitFor();
+  assert.is(await page.getByLabel('Temperature').count(), 0);
+  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  await page.getByLabel('Temperature').fill('0.5');
+  assert.is(await page.getByLabel('Temperature').inputValue(), '0.5', 'it stays open');
+  assert.equal(await axeViolations(page), []);
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Temperature').waitFor({ state: 'detached' });
+  // The prompt is at the foot of what is seen.
+  assert.ok(await page.getByLabel('Prompt', { exact: true }).isVisible());
   assert.equal(faults, []);
   await context.close();
 });

@@ -6,13 +6,14 @@ import { jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/preparing.ts';
-import { type Answerer, type AnswererSide, canAnswer, type ModelFacts, unusedWeights } from './answerer.ts';
-import { modelField, sideLetters, weightsFields } from './answerer-fields.ts';
+import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
+import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat/chat.ts';
 import './deleted-chats.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
+import { otherSidesFields } from './other-sides.ts';
 import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
 
 const questionTask = 'extractive-question-answering';
@@ -36,13 +37,28 @@ export class Playground extends LightElement {
   /** What was chosen, by the model's ID. */
   private readonly _seen = new Map<string, ModelChoice>();
   private readonly _known = new KnownModels(this);
-  /** Narrow screens start with the messages: the settings are folded. */
-  private readonly _isWide = matchMedia('(min-width: 64rem)').matches;
+  /** Narrow screens have the messages alone, and the settings in a sheet. */
+  private readonly _wide = matchMedia('(min-width: 64rem)');
+  private readonly _onWidth = () => {
+    this._showsSettings = false;
+    this.requestUpdate();
+  };
+  @state() private _showsSettings = false;
 
   constructor() {
     super();
     new Watch(this, models);
     new Watch(this, jobs);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this._wide.addEventListener('change', this._onWidth);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this._wide.removeEventListener('change', this._onWidth);
   }
 
   protected override willUpdate(): void {
@@ -92,15 +108,6 @@ export class Playground extends LightElement {
     writeStored(othersKey, others);
   }
 
-  private _setOther(index: number, part: Partial<Answerer>): void {
-    this._setOthers(this._others.map((other, place) => (place === index ? { ...other, ...part } : other)));
-  }
-
-  private _removeOther(index: number): void {
-    this._setOthers(this._others.filter((_, place) => place !== index));
-    void this.updateComplete.then(() => this.querySelector<HTMLElement>('#add-version')?.focus());
-  }
-
   protected override render(): TemplateResult {
     const { error } = models.value;
     const choices = modelChoices();
@@ -120,16 +127,22 @@ export class Playground extends LightElement {
       </div>`;
     }
     const sides = this._model === undefined ? [] : this._sides;
+    const isWide = this._wide.matches;
+    const fields = html`<div class="column">${this._fields(sides, choices)}</div>`;
     return html`<div class="page">
-      <h1>Playground</h1>
+      <div class="row between">
+        <h1>Playground</h1>
+        ${isWide ? nothing : this._settingsButton()}
+      </div>
       <div class="playground">
-        <aside class="card column-narrow" aria-label="Model and parameters">
-          <hone-preparing></hone-preparing>
-          <details class="fold bare playground-settings" ?open=${this._isWide}>
-            <summary>Model and settings</summary>
-            <div class="column">${this._fields(sides, choices)}</div>
-          </details>
-        </aside>
+        ${
+          isWide
+            ? html`<aside class="card column-narrow" aria-label="Model and parameters">
+                <hone-preparing></hone-preparing>
+                ${fields}
+              </aside>`
+            : html`<hone-preparing></hone-preparing>`
+        }
         <section class="card talk" aria-label="Conversation">
           ${
             sides.some(({ facts }) => facts !== null && !canAnswer(facts))
@@ -149,7 +162,30 @@ export class Playground extends LightElement {
         </section>
       </div>
       <hone-deleted-chats></hone-deleted-chats>
+      ${this._showsSettings && !isWide ? this._sheet(fields) : nothing}
     </div>`;
+  }
+
+  private _settingsButton(): TemplateResult {
+    return html`<button
+      type="button"
+      @click=${() => {
+        this._showsSettings = true;
+      }}
+    >
+      Settings
+    </button>`;
+  }
+
+  private _sheet(fields: TemplateResult): TemplateResult {
+    return html`<hone-dialog
+      class="sheet"
+      heading="Model and settings"
+      .content=${fields}
+      @dismiss=${() => {
+        this._showsSettings = false;
+      }}
+    ></hone-dialog>`;
   }
 
   private _fields(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
@@ -171,7 +207,7 @@ export class Playground extends LightElement {
   /** What follows the choice of the model. It waits until the model is known, so that nothing moves what has the focus. */
   private _fieldsOf(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
     const { compare } = this._parameters;
-    const [a, ...others] = sides;
+    const [a] = sides;
     const converses = sides.some(({ facts }) => facts?.hasChatTemplate);
     return html`
       ${
@@ -182,49 +218,19 @@ export class Playground extends LightElement {
             })
       }
       ${checkField('Compare side by side', compare, (on) => this._set({ compare: on }))}
-      ${others.map((side, index) => this._otherFields(side, index, choices))}
       ${
-        !compare || a?.facts == null || sides.length >= sideLetters.length
-          ? nothing
-          : this._addButton(
-              a.facts,
-              sides.map(({ answerer }) => answerer).filter(({ modelId }) => modelId === this.modelId),
-            )
+        compare
+          ? otherSidesFields({
+              ...{ sides, choices, others: this._others },
+              set: (others) => this._setOthers(others),
+              removed: () => {
+                void this.updateComplete.then(() => this.querySelector<HTMLElement>('#add-version')?.focus());
+              },
+            })
+          : nothing
       }
       ${parameterFields(this._parameters, converses, (part) => this._set(part))}
     `;
-  }
-
-  /** The fields of a side other than the first. */
-  private _otherFields(
-    { answerer, facts }: AnswererSide,
-    index: number,
-    choices: readonly ModelChoice[],
-  ): TemplateResult {
-    const letter = sideLetters[index + 1] ?? '';
-    return html`<div class="other-side">
-      ${modelField({
-        letter,
-        id: `${letter.toLowerCase()}-model`,
-        choices,
-        modelId: this._others[index]?.modelId ?? '',
-        same: 'Same as A',
-        choose: (id) => this._setOther(index, { modelId: id, weights: id === '' ? 'base' : '', scale: 1 }),
-      })}
-      ${facts === null ? nothing : weightsFields(letter, facts, answerer, (part) => this._setOther(index, part))}
-      ${
-        this._others.length < 2
-          ? nothing
-          : html`<button type="button" class="tool" @click=${() => this._removeOther(index)}>Remove ${letter}</button>`
-      }
-    </div>`;
-  }
-
-  /** @param taken what answers of the first side's model. */
-  private _addButton(facts: ModelFacts, taken: readonly Answerer[]): TemplateResult {
-    const add = () =>
-      this._setOthers([...this._others, { modelId: '', weights: unusedWeights(facts, taken), scale: 1 }]);
-    return html`<button type="button" id="add-version" @click=${add}>Compare another version</button>`;
   }
 }
 
