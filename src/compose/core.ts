@@ -115,6 +115,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       frames,
       databaseNotice: notice,
       version,
+      dataDir: config.dataDir,
       parallel: config.parallel,
       uploadLimitBytes: config.limits.uploadBytes,
     },

@@ -75,6 +75,7 @@ export interface Services {
   readonly tls: boolean;
   /** The API version (docs/specification.md, Versioning). */
   readonly version: string;
+  readonly dataDir: string;
   /** The most trainings at once. */
   readonly parallel: number;
   /** The largest upload, in bytes of the file. */

@@ -34,7 +34,8 @@ export function createFlatFace(services: Services) {
   } satisfies Face;
 }
 
-function system({ cluster: seenCluster, databaseNotice, parallel, registry, http, version }: Services) {
+function system(services: Services) {
+  const { cluster: seenCluster, databaseNotice, dataDir, http, parallel, registry, version } = services;
   return [
     route({
       method: 'GET',
@@ -51,6 +52,7 @@ function system({ cluster: seenCluster, databaseNotice, parallel, registry, http
           strategies: names(strategies),
           tasks: names(tasks),
           version,
+          data_dir: dataDir,
           availability: providers.map(({ name, available, reason }) => ({
             provider: name,
             available,

@@ -14,6 +14,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     strategies: ['sft', 'qlora', 'rlhf', 'dpo'],
     tasks: ['text-generation', 'summarization', 'extractive-question-answering'],
     version: 'v2',
+    data_dir: '/home/ada/.hone',
     availability: [
       { provider: 'standard', available: true, reason: null },
       { provider: 'accelerated', available: false, reason: 'It needs an NVIDIA GPU, and there is none.' },
