@@ -15,12 +15,14 @@ import './pages/datasets/datasets.ts';
 import './pages/datasets/import.ts';
 import './pages/evaluations/evaluations.ts';
 import './pages/evaluations/results.ts';
+import './pages/help/help.ts';
 import './pages/runs/history.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
 import './pages/move/openai.ts';
 import './pages/playground/playground.ts';
 import './pages/runs/run.ts';
+import './pages/settings/settings.ts';
 import './pages/sweeps/new-sweep.ts';
 import './pages/sweeps/sweep.ts';
 import './pages/sweeps/sweeps.ts';
@@ -129,6 +131,8 @@ export class App extends LightElement {
         ? html`<hone-models></hone-models>`
         : html`<hone-model .modelId=${second}></hone-model>`;
     }
+    if (first === 'settings' && second === undefined) return html`<hone-settings></hone-settings>`;
+    if (first === 'help' && second === undefined) return html`<hone-help></hone-help>`;
     if (first === 'access' && second === undefined) return html`<hone-access></hone-access>`;
     return html`<div class="page">
       <h1>Page not found</h1>
@@ -170,6 +174,8 @@ function pageTitle([first, second, third]: readonly string[]): string {
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';
+  if (first === 'help') return 'Help';
+  if (first === 'settings') return 'Settings';
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

@@ -107,7 +107,8 @@ for (const theme of ['light', 'dark'] as const) {
   test(`a key is made, shown once, and revoked (${theme})`, async () => {
     const { page, context, faults } = await openPage(service.url, `/#key=${mainKey}`, { theme });
     await isLive(page);
-    await page.getByRole('link', { name: 'Access', exact: true }).click();
+    await page.getByRole('link', { name: 'Settings', exact: true }).click();
+    await page.getByRole('link', { name: 'Manage access keys' }).click();
     await sees(page, 'Everyone needs a key');
     await sees(page, 'HONE_ACCESS_KEY');
     await page.getByLabel('Name').fill(`<b>${theme}</b>`);

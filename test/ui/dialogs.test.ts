@@ -119,6 +119,29 @@ for (const path of ['/training/runs', '/models']) {
   });
 }
 
+test('the help menu shows the shortcuts, and the page of help what each failure code means', async () => {
+  const { page, context, faults } = await openPage(service.url, '/');
+  const opener = page.locator('summary[aria-label="Help"]');
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  await page.getByText(/^Hone v\d+ · Apache License 2.0$/).waitFor();
+  assert.equal(await appearanceFaults(page, 'help-menu'), []);
+  await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await page.keyboard.press('Escape');
+  await opener.click();
+  await page.getByRole('link', { name: 'Documentation and troubleshooting' }).click();
+  await page.locator('h1:focus', { hasText: 'Help' }).waitFor();
+  await page.locator('summary', { hasText: 'disk_full' }).click();
+  await page.getByText('unused models in the hub cache').waitFor();
+  assert.is(await page.locator('.top details[open]').count(), 0);
+  assert.equal(await appearanceFaults(page, 'help'), []);
+  await page.goto(`${service.url}/help?code=killed`);
+  await page.locator('details[open] > summary', { hasText: 'killed' }).waitFor();
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('single keys are shortcuts, unless one types, a dialog is open or they are switched off', async () => {
   const { page, context, faults } = await openPage(service.url, '/training/runs');
   await page.getByLabel('Search runs').waitFor();

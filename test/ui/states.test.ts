@@ -74,6 +74,7 @@ const pagesOf = () => [
   },
   { name: 'datasets-empty', service: empty, path: '/datasets', text: 'No datasets yet' },
   { name: 'move-empty', service: empty, path: '/datasets/openai', text: 'Nothing is listed yet' },
+  { name: 'settings', service: empty, path: '/settings', text: 'Free disk space' },
   { name: 'access-empty', service: empty, path: '/access', text: 'No access keys' },
   { name: 'model-missing', service: empty, path: '/models/nothing', text: 'Model not found' },
   { name: 'dashboard', service: full, path: '/', text: 'Recent runs' },
@@ -166,8 +167,10 @@ test('the keyboard alone reaches a page, a chart and the theme', async () => {
 
   // Who has asked for less motion gets none.
   assert.is(await page.evaluate(() => document.getAnimations().length), 0);
-  await page.getByRole('button', { name: 'Dark theme' }).focus();
+  await page.locator('.top').getByRole('link', { name: 'Settings' }).focus();
   await page.keyboard.press('Enter');
+  await page.getByRole('radio', { name: 'Dark' }).focus();
+  await page.keyboard.press('Space');
   await page.reload();
   assert.is(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
   assert.equal(faults, []);

@@ -1,10 +1,17 @@
 import { html, type TemplateResult } from 'lit';
 import type { Child } from './child.ts';
 
-/** A button that opens a menu, which Escape, and a click or the focus elsewhere, close. */
-export function menu(label: string, content: Child): TemplateResult {
+/**
+ * A button that opens a menu, which Escape, and a click or the focus elsewhere, close.
+ * @param sign is shown in place of the label.
+ */
+export function menu(label: string, content: Child, sign?: TemplateResult): TemplateResult {
   return html`<details class="menu" @toggle=${watch}>
-    <summary class="button small">${label}</summary>
+    ${
+      sign === undefined
+        ? html`<summary class="button small">${label}</summary>`
+        : html`<summary class="tool-link" aria-label=${label} title=${label}>${sign}</summary>`
+    }
     ${content}
   </details>`;
 }

@@ -1,10 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { LightElement } from '../../elements/light-element.ts';
-import { router, toasts } from '../../state/app.ts';
+import { info, router, toasts } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
-import { type Theme, theme } from '../../state/theme.ts';
 import '../../elements/connection-badge.ts';
+import { helpMenu } from './help-menu.ts';
 import { listenToKeys, type Opened, paletteKeys } from './keys.ts';
 
 const tabs = [
@@ -14,16 +14,10 @@ const tabs = [
   { name: 'Models', path: '/models', first: 'models' },
 ] as const;
 
-const themes: readonly { readonly value: Theme; readonly name: string; readonly sign: string }[] = [
-  { value: 'system', name: 'System', sign: '◐' },
-  { value: 'light', name: 'Light', sign: '○' },
-  { value: 'dark', name: 'Dark', sign: '●' },
-];
-
 /** The tab that an address belongs to: datasets are among the pages of trainings. */
 const tabOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
 
-/** The header of every page: tabs, connection, search, access and theme. */
+/** The header of every page: tabs, connection, search, help and settings. */
 @customElement('hone-header')
 export class Header extends LightElement {
   @state() private _opened: Opened | null = null;
@@ -31,7 +25,7 @@ export class Header extends LightElement {
 
   constructor() {
     super();
-    new Watch(this, router, theme);
+    new Watch(this, info, router);
   }
 
   override connectedCallback(): void {
@@ -83,25 +77,12 @@ export class Header extends LightElement {
               <path d="M7 1.5a5.5 5.5 0 1 0 3.4 9.8l3.4 3.4 1-1-3.4-3.4A5.5 5.5 0 0 0 7 1.5zm0 1.5a4 4 0 1 1 0 8 4 4 0 0 1 0-8z"></path>
             </svg>
           </button>
-          <a class="tool-link" href="/access" aria-label="Access" title="Access" aria-current=${first === 'access' ? 'page' : nothing}>
+          ${helpMenu(() => void this._open('shortcuts'))}
+          <a class="tool-link" href="/settings" aria-label="Settings" title="Settings" aria-current=${first === 'settings' ? 'page' : nothing}>
             <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
-              <path d="M10.5 1.5a4 4 0 0 0-3.8 5.2L1.5 12v2.5H4V13h1.5v-1.5H7l2.3-2.2a4 4 0 1 0 1.2-7.8zm1 2.5a1 1 0 1 1 0 2 1 1 0 0 1 0-2z"></path>
+              <path fill-rule="evenodd" d="M6.8 1h2.4l.4 1.9 1.2.5L12.4 2.3 14 4l-1.1 1.6.5 1.200L15 7v2l-1.6.3-.5 1.200L14 12l-1.6 1.7-1.6-1.1-1.2.5L9.2 15H6.800l-.4-1.9-1.2-.5L3.6 13.7 2 12l1.1-1.5-.5-1.200L1 9V7l1.6-.2.5-1.200L2 4l1.6-1.7 1.6 1.1 1.2-.5zM8 5.500a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5z"></path>
             </svg>
           </a>
-          <div class="theme" role="group" aria-label="Theme">
-            ${themes.map(
-              ({ value, name, sign }) => html`<button
-                type="button"
-                class="tool"
-                aria-label="${name} theme"
-                title="${name} theme"
-                aria-pressed=${theme.value === value}
-                @click=${() => theme.choose(value)}
-              >
-                <span aria-hidden="true">${sign}</span>
-              </button>`,
-            )}
-          </div>
         </div>
       </header>
       ${this._opened === 'palette' ? html`<hone-palette @dismiss=${this._dismiss}></hone-palette>` : nothing}

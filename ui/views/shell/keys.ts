@@ -17,6 +17,7 @@ export const pageKeys = [
   { letter: 'p', name: 'Playground', path: '/playground' },
   { letter: 'm', name: 'Models', path: '/models' },
   { letter: 'a', name: 'Access', path: '/access' },
+  { letter: 'o', name: 'Settings', path: '/settings' },
 ] as const;
 
 /** What the header can open. */

@@ -49,6 +49,8 @@ const pages: readonly Entry[] = [
   page('Sweeps', '/training/sweeps'),
   page('Compare runs', '/training/compare'),
   page('Access', '/access', 'Keys'),
+  page('Settings', '/settings', 'Appearance, notifications, keyboard, hub, data folder'),
+  page('Help', '/help', 'Documentation, troubleshooting by failure code'),
 ];
 
 const ofRun = ({ job_id, display_name, model_name, dataset, state }: Job): Entry => ({

@@ -1,0 +1,123 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { customElement, state } from 'lit/decorators.js';
+import { service } from '../../api/service.ts';
+import type { HubAccount } from '../../api/types.ts';
+import { LightElement } from '../../elements/light-element.ts';
+import { figure, nameText, option, skeleton } from '../../elements/parts.ts';
+import { hardware, info } from '../../state/app.ts';
+import { endNotices } from '../../state/end-notices.ts';
+import { Reread } from '../../state/remote.ts';
+import { session } from '../../state/session.ts';
+import { singleKeys } from '../../state/single-keys.ts';
+import { Watch } from '../../state/store.ts';
+import { type Theme, theme } from '../../state/theme.ts';
+import { endNoticeButton } from '../../views/end-notice-button.ts';
+import { singleKeySwitch } from '../../views/shell/single-key-switch.ts';
+
+const themes: readonly (readonly [Theme, string, string])[] = [
+  ['system', 'System', 'Follows this device'],
+  ['light', 'Light', ''],
+  ['dark', 'Dark', ''],
+];
+
+/** What can be set in this browser, and what was set where the service was started. */
+@customElement('hone-settings')
+export class SettingsPage extends LightElement {
+  @state() private _account: HubAccount | 'unknown' | null = null;
+
+  constructor() {
+    super();
+    new Watch(this, endNotices, info, session, singleKeys, theme);
+    new Reread(this, hardware);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    info.ensure();
+    service.hubAccount().then(
+      (account) => {
+        this._account = account;
+      },
+      () => {
+        this._account = 'unknown';
+      },
+    );
+  }
+
+  protected override render(): TemplateResult {
+    return html`<div class="page">
+      <h1>Settings</h1>
+      <section class="card" aria-labelledby="appearance">
+        <h2 id="appearance">Appearance</h2>
+        <div class="options" role="radiogroup" aria-labelledby="appearance">
+          ${themes.map(([value, name, sentence]) =>
+            option('theme', value, name, sentence, theme.value === value, () => theme.choose(value)),
+          )}
+        </div>
+      </section>
+      <section class="card" aria-labelledby="notifications">
+        <h2 id="notifications">Notifications</h2>
+        ${
+          endNotices.value === 'missing'
+            ? html`<p class="muted">This browser shows notifications only of pages over HTTPS or of its own machine.</p>`
+            : html`<p class="muted">When a run ends while the page is open in a hidden tab.</p>`
+        }
+        ${endNoticeButton()}
+      </section>
+      <section class="card" aria-labelledby="keyboard">
+        <h2 id="keyboard">Keyboard</h2>
+        ${singleKeySwitch()}
+        <p class="muted">Press <kbd>?</kbd> to see them, or choose them in the help menu.</p>
+      </section>
+      <section class="card" aria-labelledby="access">
+        <h2 id="access">Access</h2>
+        <p>
+          ${session.value.value?.key_needed ? 'Who uses this service needs an access key.' : 'No access key is needed here.'}
+          <a href="/access">Manage access keys</a>
+        </p>
+      </section>
+      <section class="card" aria-labelledby="hub">
+        <h2 id="hub">Hub</h2>
+        ${this._hub()}
+      </section>
+      <section class="card" aria-labelledby="service">
+        <h2 id="service">This service</h2>
+        ${this._service()}
+      </section>
+    </div>`;
+  }
+
+  private _hub(): TemplateResult {
+    const account = this._account;
+    if (account === null) return skeleton(1);
+    if (account === 'unknown') return html`<p class="muted">The service did not answer.</p>`;
+    const { name, organizations, problem } = account;
+    if (name === null) return html`<p class="wrap">${problem?.message ?? 'There is no token.'}</p>`;
+    return html`<p class="wrap">The token is of ${nameText(name)}${
+      organizations.length === 0
+        ? nothing
+        : html`, of ${organizations.map((one, at) => html`${at > 0 ? ', ' : ''}${nameText(one)}`)}`
+    }.</p>`;
+  }
+
+  private _service(): TemplateResult {
+    const { value, error } = info.value;
+    if (value === null)
+      return error === null ? skeleton(4) : html`<p class="muted">The service did not answer.</p>`;
+    const disk = hardware.value.value?.disk_space_gb;
+    return html`<dl class="facts">
+        ${figure('Data folder', html`<bdi class="wrap">${value.data_dir}</bdi>`)}
+        ${figure('Free disk space', disk === undefined ? '…' : `${disk} GB`)}
+        ${figure('HTTP', value.http.description)}
+        ${figure('Version', value.version)}
+        ${figure('Licence', 'Apache 2.0')}
+      </dl>
+      <p class="muted">Set <code>SERVICE_DATA_DIR</code> where the service is started to use another folder.</p>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-settings': SettingsPage;
+  }
+}
