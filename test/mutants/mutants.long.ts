@@ -67,21 +67,23 @@ function tell(outcomes: readonly Outcome[]): void {
     }
   }
   for (const language of ['src/', 'trainer/', '']) {
-    line(
-      language || 'all',
-      outcomes.filter(({ file }) => file.startsWith(language)),
-    );
+    const inside = outcomes.filter(({ file }) => file.startsWith(language));
+    if (inside.length > 0) line(language || 'all', inside);
   }
 }
 
 test(`faults are noticed (seed ${seed})`, async () => {
   await prepare();
   const half = Math.ceil(count / 2);
-  const outcomes = (
-    await Promise.all([serviceMutants(seed, half, processes), trainerMutants(seed, count - half)])
-  ).flat();
-  assert.is(outcomes.length, count);
+  // What one half has found is told even if the other fails.
+  const halves = await Promise.allSettled([
+    serviceMutants(seed, half, processes),
+    trainerMutants(seed, count - half),
+  ]);
+  const outcomes = halves.flatMap((found) => (found.status === 'fulfilled' ? found.value : []));
   tell(outcomes);
+  for (const found of halves) if (found.status === 'rejected') throw found.reason;
+  assert.is(outcomes.length, count);
 });
 
 test.run();

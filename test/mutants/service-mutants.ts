@@ -126,7 +126,7 @@ function runTest(
 async function unitTests(): Promise<UnitTest[]> {
   const tests: UnitTest[] = [];
   for (const file of filesUnder('test', '.test.ts').filter((name) => isUnit(name))) {
-    const covered = join(tree, 'covered.json');
+    const covered = join(tree, 'service-covered.json');
     rmSync(covered, { force: true });
     const { passed, ms } = await runTest(file, { HONE_COVERED: covered }, 120_000);
     // Those that read the sources fail, because the faults are in them.
@@ -197,6 +197,9 @@ export async function serviceMutants(seed: number, count: number, processes: boo
     );
     const what = `${original(fault.fileName, line)}  ->  ${fault.replacement}`;
     outcomes.push({ file: fault.fileName, line, fault: what, byUnit, byProcess });
+    console.error(
+      `${outcomes.length} of ${count}: ${fault.fileName}:${line} ${byUnit ?? byProcess ?? 'survived'}`,
+    );
   }
   return outcomes;
 }

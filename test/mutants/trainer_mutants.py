@@ -186,7 +186,7 @@ class Tests:
     def _measure(self, file: str, key: str) -> dict[str, Any]:
         """What a test file covers. One that fails without a fault, or runs nothing, says nothing."""
         began = time.monotonic()
-        covered = Path("covered.json")
+        covered = Path("trainer-covered.json")
         covered.unlink(missing_ok=True)
         status, output = run_tests(file, self._processes, 600, covered)
         seconds = time.monotonic() - began
