@@ -91,7 +91,7 @@ test('all rows are read by page, with the keyboard alone, and a refresh stays at
   await page.keyboard.press('Enter');
   await sees(page, 'Rows 119 to 120 of 120');
   assert.ok(await page.getByRole('button', { name: 'Next' }).isDisabled());
-  await page.getByRole('button', { name: 'Row 120' }).focus();
+  await page.getByRole('button', { name: 'Row 120', exact: true }).focus();
   await page.keyboard.press('Enter');
   assert.match((await page.locator('.whole-row').textContent()) ?? '', 'x'.repeat(400));
   assert.is(await page.locator('.preview img').count(), 0);
@@ -148,6 +148,85 @@ test('a file with errors leads to its page, which tells them; from there it is d
   await page.getByRole('link', { name: 'rows.jsonl' }).click();
   await page.getByRole('button', { name: 'Train on it' }).click();
   await hasDataset(page, 'rows.jsonl');
+  assert.equal(faults, []);
+});
+
+test('rows are edited, added, deleted and put back; what was typed stays when another tab was first', async () => {
+  const found: string[] = [];
+  const row = (index: number) => `{"input": "question ${index}", "output": "b", "id": 12345678901234567890}`;
+  const rows = Array.from({ length: 12 }, (_, index) => row(index + 1));
+  await service.upload('mine.jsonl', rows.join('\n'));
+  const path = '/api/datasets/mine.jsonl/rows';
+  const text = async (line: number) => (await service.call('GET', `${path}/${line}`)).body.text;
+  const { page, faults } = await openPage(service.url, '/datasets/mine.jsonl');
+  await page.getByRole('button', { name: 'Edit row 12' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByLabel('output').fill('typed "here"\n👋');
+  found.push(...(await axeViolations(page)));
+  await keepPictures(page, 'row-dialog');
+  // Another tab is first.
+  const { version } = (await service.call('GET', '/api/datasets/mine.jsonl')).body;
+  const other = row(12).replace('"b"', '"of another tab"');
+  await service.call('PATCH', path, { version, changes: [{ line: 12, text: other }] });
+  await page.getByRole('button', { name: 'Save' }).click();
+  await sees(page, /changed since you opened it/);
+  await sees(page, /of another tab/);
+  assert.is(await page.getByLabel('output').inputValue(), 'typed "here"\n👋');
+  assert.is(await text(12), other);
+  found.push(...(await axeViolations(page)));
+  await page.getByLabel('id (JSON)').fill('{');
+  await page.getByRole('button', { name: 'Replace it' }).click();
+  await sees(page, /id is not valid JSON/);
+  await page.getByLabel('id (JSON)').fill('12345678901234567891');
+  await page.getByRole('button', { name: 'Replace it' }).click();
+  await sees(page, 'Row 12 was changed.');
+  assert.is(
+    await text(12),
+    '{"input": "question 12", "output": "typed \\"here\\"\\n👋", "id": 12345678901234567891}',
+  );
+
+  await page.getByRole('button', { name: 'Add row…' }).click();
+  await page.getByLabel('input', { exact: true }).fill('new');
+  await page.getByLabel('output').fill('one');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await sees(page, 'Rows 1 to 13 of 13');
+  await page.getByRole('button', { name: 'Delete row 3' }).click();
+  await sees(page, 'Row 3 was deleted.');
+  await sees(page, 'Rows 1 to 12 of 12');
+  assert.is(await text(3), row(4));
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await sees(page, 'Rows 1 to 13 of 13');
+  assert.is(await text(3), row(3));
+  assert.equal([...found, ...faults], []);
+});
+
+test('a dataset is renamed, duplicated and downloaded from its page, and its former name leads to it', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets/mine.jsonl');
+  const choose = async (name: string) => {
+    await page.getByText('More', { exact: true }).click();
+    await page.locator('.menu-body').getByText(name).click();
+  };
+  await page.getByText('More', { exact: true }).click();
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.equal(await appearanceFaults(page, 'dataset-menu'), []);
+  await page.keyboard.press('Escape');
+  await choose('Rename…');
+  await page.getByLabel('Name', { exact: true }).fill('rows');
+  await page.keyboard.press('Enter');
+  await sees(page, /There is a dataset rows\.jsonl already/);
+  assert.equal(await axeViolations(page), []);
+  await page.getByLabel('Name', { exact: true }).fill('theirs');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/datasets\/theirs\.jsonl$/);
+  await page.goto(`${service.url}/datasets/mine.jsonl`);
+  await page.waitForURL(/\/datasets\/theirs\.jsonl$/);
+  await sees(page, 'Rows 1 to 13 of 13');
+  const downloads = page.waitForEvent('download');
+  await choose('Download');
+  assert.is((await downloads).suggestedFilename(), 'theirs.jsonl');
+  await choose('Duplicate');
+  await page.waitForURL(/\/datasets\/theirs-copy\.jsonl$/);
+  await sees(page, 'Rows 1 to 13 of 13');
   assert.equal(faults, []);
 });
 

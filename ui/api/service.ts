@@ -59,6 +59,14 @@ export const service = {
   /** Adds rows to a dataset, or makes one of them. */
   addRows: (name: string, rows: Body<'POST /api/datasets/{name}/rows'>['rows']) =>
     call('POST /api/datasets/{name}/rows', { path: { name }, body: { rows } }),
+  datasetRow: (name: string, line: number) =>
+    call('GET /api/datasets/{name}/rows/{line:digits}', { path: { name, line: String(line) } }),
+  editRows: (name: string, body: Body<'PATCH /api/datasets/{name}/rows'>) =>
+    call('PATCH /api/datasets/{name}/rows', { path: { name }, body }),
+  renameDataset: (name: string, filename: string) =>
+    call('PATCH /api/datasets/{name}', { path: { name }, body: { filename } }),
+  copyDataset: (name: string) => call('POST /api/datasets/{name}/copies', { path: { name } }),
+  datasetFilePath: (name: string) => pathOf('GET /api/datasets/{name}/file', { path: { name } }),
   removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
   hubDataset: (repo: string) => call('GET /api/hub/dataset', { query: { repo } }),
   move: () => call('GET /api/move/openai'),

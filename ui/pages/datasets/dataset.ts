@@ -4,8 +4,9 @@ import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { DatasetDetail } from '../../api/types.ts';
 import { formatCount, formatMegabytes, formatMoment } from '../../elements/format.ts';
+import { menu } from '../../elements/menu.ts';
 import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { datasets, router } from '../../state/app.ts';
+import { datasets, router, toasts } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
 import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
@@ -17,9 +18,12 @@ import '../../views/datasets/dataset-faults.ts';
 import '../../views/datasets/delete-dataset.ts';
 import '../../views/lineage/dataset-uses.ts';
 import './analysis.ts';
-import './row-pages.ts';
+import './rename-dialog.ts';
+import './rows/row-pages.ts';
 import './split-dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
+
+type Dialog = 'rename' | 'split' | 'delete';
 
 /** A dataset: its figures, errors and rows, and what can be done with it. */
 @customElement('hone-dataset')
@@ -27,7 +31,7 @@ export class DatasetPage extends LightElement {
   @property() name = '';
   @state() private _detail: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
-  @state() private _dialog: 'split' | 'delete' | null = null;
+  @state() private _dialog: Dialog | null = null;
   private _of = '';
 
   constructor() {
@@ -47,7 +51,10 @@ export class DatasetPage extends LightElement {
     const { name } = this;
     try {
       const detail = await service.dataset(name, { rows: 1 });
-      if (name === this.name) this._detail = detail;
+      if (name !== this.name) return;
+      // It was renamed.
+      if (detail.filename !== name) router.go(datasetPath(detail.filename), { replace: true });
+      else this._detail = detail;
     } catch (error) {
       if (name === this.name) this._error = asServiceError(error);
     }
@@ -77,7 +84,8 @@ export class DatasetPage extends LightElement {
           ${
             detail === null
               ? nothing
-              : html`${valid ? this._opener('split', 'Split off a validation set…') : nothing} ${this._opener('delete', 'Delete…')}`
+              : html`${valid ? this._opener('split', 'Split off a validation set…') : nothing} ${this._opener('delete', 'Delete…')}
+                  ${menu('More', this._more())}`
           }
         </div>
       </header>
@@ -97,14 +105,22 @@ export class DatasetPage extends LightElement {
         ${(detail?.warnings ?? []).map((warning) => html`<p class="warning wrap"><bdi>${warning}</bdi></p>`)}
         ${detail === null ? nothing : html`<hone-dataset-faults .detail=${detail}></hone-dataset-faults>`}
       </section>
-      ${detail === null ? nothing : html`<hone-dataset-uses name=${this.name}></hone-dataset-uses>`}
+      ${detail === null ? nothing : html`<hone-dataset-uses name=${this.name} .formerNames=${detail.former_names}></hone-dataset-uses>`}
       ${detail?.import ? importNote(detail.import) : nothing}
       ${
         detail === null
           ? nothing
           : html`${valid ? this._analysis(shape ?? null) : nothing}
             <section class="card" aria-label="Rows of the dataset">
-              <hone-row-pages name=${this.name} .total=${detail.num_examples}></hone-row-pages>
+              <hone-row-pages
+                name=${this.name}
+                .total=${detail.num_examples}
+                .shape=${shape ?? null}
+                @changed=${() => {
+                  void this._read();
+                  void datasets.refresh();
+                }}
+              ></hone-row-pages>
             </section>`
       }
       ${this._shownDialog(detail)}`;
@@ -119,7 +135,40 @@ export class DatasetPage extends LightElement {
     </section>`;
   }
 
-  private _opener(dialog: 'split' | 'delete', label: string): TemplateResult {
+  private _more(): TemplateResult {
+    const close = (event: Event) =>
+      (event.currentTarget as HTMLElement).closest('details')?.removeAttribute('open');
+    const item = (name: string, act: () => void) => html`<button
+      type="button"
+      class="tool"
+      @click=${(event: Event) => {
+        close(event);
+        act();
+      }}
+    >
+      ${name}
+    </button>`;
+    const rename = () => {
+      this._dialog = 'rename';
+    };
+    return html`<div class="menu-body">
+      ${item('Rename…', rename)} ${item('Duplicate', () => void this._duplicate())}
+      <a class="button tool" href=${service.datasetFilePath(this.name)} download=${this.name} @click=${close}>Download</a>
+    </div>`;
+  }
+
+  private async _duplicate(): Promise<void> {
+    try {
+      const { filename } = await service.copyDataset(this.name);
+      await datasets.refresh();
+      toasts.show(`${filename} is a copy of ${this.name}.`);
+      router.go(datasetPath(filename));
+    } catch (error) {
+      toasts.show(asServiceError(error).message, 'error');
+    }
+  }
+
+  private _opener(dialog: Dialog, label: string): TemplateResult {
     return html`<button
       type="button"
       @click=${() => {
@@ -140,6 +189,13 @@ export class DatasetPage extends LightElement {
         @deleted=${() => router.go('/datasets', { replace: true })}
         @dismiss=${close}
       ></hone-delete-dataset>`;
+    }
+    if (this._dialog === 'rename') {
+      return html`<hone-rename-dialog
+        name=${this.name}
+        @renamed=${({ detail: name }: CustomEvent<string>) => router.go(datasetPath(name), { replace: true })}
+        @dismiss=${close}
+      ></hone-rename-dialog>`;
     }
     if (this._dialog !== 'split' || detail === null) return nothing;
     return html`<hone-split-dialog

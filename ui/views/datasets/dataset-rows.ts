@@ -9,7 +9,10 @@ import { asObject, cutText, messagesOf, rowFields, textOf } from './row-fields.t
 const cellLimit = 240;
 const fieldLimit = 12;
 
-/** Rows of a dataset as a table. A row's number shows its whole texts below it. */
+/**
+ * Rows of a dataset as a table. A row's number shows its whole texts below it. If they can be edited, fires `edit` and
+ * `delete` with the number of a row.
+ */
 @customElement('hone-dataset-rows')
 export class DatasetRows extends LightElement {
   @property({ attribute: false }) rows: readonly unknown[] = [];
@@ -18,6 +21,7 @@ export class DatasetRows extends LightElement {
   @property() label = '';
   /** Words to mark. */
   @property() words = '';
+  @property({ type: Boolean }) editable = false;
   @state() private _open: ReadonlySet<number> = new Set();
 
   protected override willUpdate(changed: Map<PropertyKey, unknown>): void {
@@ -40,6 +44,7 @@ export class DatasetRows extends LightElement {
           <tr>
             <th scope="col" class="right">#</th>
             ${fields.map((field) => html`<th scope="col"><bdi>${field}</bdi></th>`)}
+            ${this.editable ? html`<th scope="col"><span class="off-screen">Edit</span></th>` : nothing}
           </tr>
         </thead>
         <tbody>
@@ -47,6 +52,18 @@ export class DatasetRows extends LightElement {
         </tbody>
       </table>
     </div>`;
+  }
+
+  private _tools(number: number): TemplateResult {
+    const tool = (event: 'edit' | 'delete', label: string) => html`<button
+      type="button"
+      class="small"
+      aria-label="${label} row ${number}"
+      @click=${() => this.dispatchEvent(new CustomEvent(event, { detail: number }))}
+    >
+      ${label}
+    </button>`;
+    return html`<div class="row end">${tool('edit', 'Edit')} ${tool('delete', 'Delete')}</div>`;
   }
 
   private _row(
@@ -69,11 +86,12 @@ export class DatasetRows extends LightElement {
           </button>
         </td>
         ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field], found)}</bdi></td>`)}
+        ${this.editable ? html`<td class="right">${this._tools(number)}</td>` : nothing}
       </tr>
       ${
         isOpen
           ? html`<tr class="whole-row">
-              <td colspan=${fields.length + 1}>
+              <td colspan=${fields.length + (this.editable ? 2 : 1)}>
                 ${rowFields(row, found)}
               </td>
             </tr>`

@@ -4,7 +4,8 @@ import { service } from '../../api/service.ts';
 import type { Facets } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { evaluations } from '../../state/app.ts';
+import { nameText } from '../../elements/parts.ts';
+import { datasets, evaluations } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { evaluationLinks } from './evaluation-links.ts';
 
@@ -12,7 +13,9 @@ import { evaluationLinks } from './evaluation-links.ts';
 @customElement('hone-dataset-uses')
 export class DatasetUses extends LightElement {
   @property() name = '';
-  @state() private _counts: readonly (number | null)[] = [];
+  /** Runs and models have the name that it had then. */
+  @property({ attribute: false }) formerNames: readonly string[] = [];
+  @state() private _facets: readonly Facets[] = [];
 
   constructor() {
     super();
@@ -25,24 +28,23 @@ export class DatasetUses extends LightElement {
   }
 
   private async _read(): Promise<void> {
-    const countIn = ({ datasets }: Facets) =>
-      datasets.find(({ value }) => value === this.name)?.count ?? null;
     // Without them, there are no links.
-    const facets = await Promise.all([service.jobFacets(), service.modelFacets()]).catch(() => []);
-    this._counts = facets.map(countIn);
+    this._facets = await Promise.all([service.jobFacets(), service.modelFacets()]).catch(() => []);
   }
 
   protected override render(): TemplateResult | typeof nothing {
-    const [runs = null, models = null] = this._counts;
-    const found = evaluationLinks(({ dataset }) => dataset === this.name);
-    const link = (path: string, count: number, word: string) => html`<a
-      href="${path}?dataset=${encodeURIComponent(this.name)}"
-      >${formatCount(count)} ${word}${count === 1 ? '' : 's'}</a
-    >`;
-    const trained = [
-      ...(runs === null ? [] : [link('/training/runs', runs, 'run')]),
-      ...(models === null ? [] : [link('/models', models, 'model')]),
-    ];
+    const isOther = (name: string) => datasets.value.value?.some(({ filename }) => filename === name);
+    const names = [this.name, ...new Set(this.formerNames.filter((name) => !isOther(name)))];
+    const found = evaluationLinks(({ dataset }) => names.includes(dataset));
+    const trained = names.flatMap((name) =>
+      this._facets.flatMap((facets, place) => {
+        const count = facets.datasets.find(({ value }) => value === name)?.count;
+        if (count === undefined) return [];
+        const [path, word] = place === 0 ? ['/training/runs', 'run'] : ['/models', 'model'];
+        return html`<a href="${path}?dataset=${encodeURIComponent(name)}">${formatCount(count)} ${word}${count === 1 ? '' : 's'}</a
+          >${name === this.name ? nothing : html` (as ${nameText(name)})`}`;
+      }),
+    );
     if (trained.length === 0 && found === null) return nothing;
     return html`<section class="card" aria-label="Used by">
       ${

@@ -41,7 +41,7 @@ export const rowEdits = v.pipe(
     /** `version` of the rows, to which these edits were made. */
     version: v.pipe(v.string(), v.maxLength(64)),
     changes: edits(lineText),
-    /** Puts lines back, before those that have these numbers now; they may have the faults that they had. */
+    /** Puts lines back, before those that have these numbers now, or at the end; they may have the faults that they had. */
     insertions: edits(lineText),
     /** The numbers of lines. */
     deletions: edits(line),
@@ -150,7 +150,7 @@ export const splitBody = v.pipe(
 export const split = v.object({ training: stored, validation: stored });
 const validation = v.object({
   valid: v.boolean(),
-  shape: v.nullable(v.string()),
+  shape: v.nullable(v.picklist(rowShapeNames)),
   errors: v.array(
     v.object({ line: v.nullable(v.number()), field: v.nullable(v.string()), message: v.string() }),
   ),

@@ -12,7 +12,7 @@ export interface LineText {
 /** Edits of a file's lines; all numbers are those before the edits. */
 export interface RowEdits {
   readonly changes: readonly LineText[];
-  /** Lines that come before those that have their numbers. */
+  /** Lines that come before those that have their numbers, or behind the last one. */
   readonly insertions: readonly LineText[];
   readonly deletions: readonly number[];
 }
@@ -93,13 +93,10 @@ export async function* withEdits(path: string, edits: RowEdits): AsyncGenerator<
     if (kept < piece.length) yield piece.subarray(kept);
   }
   requireRow();
-  const [last] = points;
-  if (last === undefined) return;
-  // Behind the last line, which may have no end.
-  const isBehind = last.line === (isStart ? line : line + 1) && last.replaced === null && points.length === 1;
-  if (!isBehind) throw refusalOf('changes', `There is no line ${points.at(-1)?.line}.`);
-  if (!isStart && left === null) yield Buffer.from('\n');
-  yield texts(last);
+  const missing = points.find(({ replaced }) => replaced !== null);
+  if (missing !== undefined) throw refusalOf('changes', `There is no line ${missing.line}.`);
+  if (points.length > 0 && !isStart && left === null) yield Buffer.from('\n');
+  for (const point of points) yield texts(point);
 }
 
 /** The edits by line, in order. */

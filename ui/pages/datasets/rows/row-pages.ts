@@ -1,28 +1,37 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { ServiceError } from '../../api/request.ts';
-import { service } from '../../api/service.ts';
-import type { DatasetDetail } from '../../api/types.ts';
-import { formatCount } from '../../elements/format.ts';
-import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { router } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
-import { Watch } from '../../state/store.ts';
-import '../../views/datasets/dataset-rows.ts';
-import { LightElement } from '../../elements/light-element.ts';
+import type { RowShape } from '../../../../src/contract/rows.ts';
+import type { ServiceError } from '../../../api/request.ts';
+import { service } from '../../../api/service.ts';
+import type { DatasetDetail } from '../../../api/types.ts';
+import { formatCount } from '../../../elements/format.ts';
+import { empty, serviceErrorPanel, skeleton } from '../../../elements/parts.ts';
+import { router } from '../../../state/app.ts';
+import { asServiceError } from '../../../state/remote.ts';
+import { Watch } from '../../../state/store.ts';
+import '../../../views/datasets/dataset-rows.ts';
+import { LightElement } from '../../../elements/light-element.ts';
+import { deleteRow } from './delete-row.ts';
+import './row-dialog.ts';
 
 const pageRows = 25;
 
-/** The rows of a dataset by page, or those with some words. The address has the words and the number of the first row. */
+/**
+ * The rows of a dataset by page, or those with some words, which can be edited. The address has the words and the number
+ * of the first row. Fires `changed` when the rows are others.
+ */
 @customElement('hone-row-pages')
 export class RowPages extends LightElement {
   @property() name = '';
   /** The number of rows. */
   @property({ attribute: false }) total = 0;
+  @property({ attribute: false }) shape: RowShape | null = null;
   @state() private _page: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
   /** The first rows of the pages before this one, while searching. */
   private _before: readonly number[] = [];
+  /** The row in the dialog, by its line. */
+  @state() private _edited: number | 'new' | null = null;
   private _of = '';
   @state() private _asking: AbortController | null = null;
   private _shownWords = '';
@@ -73,6 +82,27 @@ export class RowPages extends LightElement {
     } finally {
       if (this._asking === asking) this._asking = null;
     }
+  }
+
+  private _changed(): void {
+    if (!this.isConnected) return;
+    void this._read();
+    this.dispatchEvent(new CustomEvent('changed'));
+  }
+
+  private _dialog(version: string): TemplateResult | typeof nothing {
+    const edited = this._edited;
+    if (edited === null) return nothing;
+    return html`<hone-row-dialog
+      name=${this.name}
+      .shape=${this.shape}
+      .line=${edited === 'new' ? null : edited}
+      version=${version}
+      @changed=${() => this._changed()}
+      @dismiss=${() => {
+        this._edited = null;
+      }}
+    ></hone-row-dialog>`;
   }
 
   private _go(row: number, words: string): void {
@@ -145,6 +175,12 @@ export class RowPages extends LightElement {
               .numbers=${page.lines}
               words=${this._shownWords}
               label="Rows of the dataset"
+              editable
+              @edit=${({ detail }: CustomEvent<number>) => {
+                this._edited = detail;
+              }}
+              @delete=${({ detail }: CustomEvent<number>) =>
+                deleteRow(this.name, detail, page.version, () => this._changed())}
             ></hone-dataset-rows>`
       }
       <div class="row wrap-row">
@@ -163,7 +199,21 @@ export class RowPages extends LightElement {
           />
           <button type="submit" class="small">Go</button>
         </form>
-      </div>`;
+        ${
+          this.shape === null
+            ? nothing
+            : html`<button
+                type="button"
+                class="small"
+                @click=${() => {
+                  this._edited = 'new';
+                }}
+              >
+                Add row…
+              </button>`
+        }
+      </div>
+      ${this._dialog(page.version)}`;
   }
 
   /** Which rows are shown, in words. */
