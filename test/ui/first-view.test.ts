@@ -52,8 +52,10 @@ async function asked(path: string, text: string | RegExp, snapshot: Snapshot): P
   const open = new Set<Request>();
   page.on('request', (request) => {
     open.add(request);
-    const { pathname } = new URL(request.url());
-    if (pathname.startsWith('/api/')) counts.set(pathname, (counts.get(pathname) ?? 0) + 1);
+    const { pathname, searchParams } = new URL(request.url());
+    // The chats of a model, and those of deleted ones, are two lists.
+    const name = searchParams.has('model_deleted') ? `${pathname} of deleted models` : pathname;
+    if (pathname.startsWith('/api/')) counts.set(name, (counts.get(name) ?? 0) + 1);
   });
   page.on('requestfinished', (request) => open.delete(request));
   page.on('requestfailed', (request) => open.delete(request));

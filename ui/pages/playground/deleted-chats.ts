@@ -37,7 +37,7 @@ export class DeletedChats extends LightElement {
     let known = models.value.value;
     this.#unfollow = models.subscribe(() => {
       const { value } = models.value;
-      if (value !== known) void this._list.refresh();
+      if (known !== null && value !== known) void this._list.refresh();
       known = value;
     });
   }
