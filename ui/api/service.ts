@@ -60,7 +60,7 @@ export const service = {
   addRows: (name: string, rows: Body<'POST /api/datasets/{name}/rows'>['rows']) =>
     call('POST /api/datasets/{name}/rows', { path: { name }, body: { rows } }),
   datasetRow: (name: string, line: number) =>
-    call('GET /api/datasets/{name}/rows/{line:digits}', { path: { name, line: String(line) } }),
+    call('GET /api/datasets/{name}/rows/{line}', { path: { name, line: String(line) } }),
   editRows: (name: string, body: Body<'PATCH /api/datasets/{name}/rows'>) =>
     call('PATCH /api/datasets/{name}/rows', { path: { name }, body }),
   renameDataset: (name: string, filename: string) =>

@@ -1,4 +1,5 @@
 import type { Services } from '../../../domain/services.ts';
+import { refusalOf } from '../../../faults.ts';
 import { sendFile } from '../../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
@@ -26,16 +27,17 @@ export function changeRoutes({ datasets }: Services) {
     }),
     route({
       method: 'GET',
-      path: '/api/datasets/{name}/rows/{line:digits}',
+      path: '/api/datasets/{name}/rows/{line}',
       tag,
       summary: 'Get a row as it is written, by the number of its line',
       responses: {
         200: { description: 'The row', schema: s.row },
-        400: { description: 'The row is too long', schema: errorBody },
+        400: { description: 'The row is too long, or the line is not a number', schema: errorBody },
         404: { description: 'Dataset or row not found', schema: errorBody },
       },
       handle: async ({ params, exchange }) => {
         const line = Number(params.line);
+        if (!/^\d{1,15}$/.test(params.line)) throw refusalOf('line', 'A line is a number from 1 on.');
         return { line, ...(await datasets.row(params.name, line, exchange.signal)) };
       },
     }),

@@ -50,7 +50,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/datasets/{name}': dataset,
   'POST /api/datasets/{name}/rows': dataset,
   'PATCH /api/datasets/{name}/rows': edited,
-  'GET /api/datasets/{name}/rows/{line:digits}': { line: 1, text: JSON.stringify(row), version },
+  'GET /api/datasets/{name}/rows/{line}': { line: 1, text: JSON.stringify(row), version },
   'POST /api/datasets/{name}/analysis': {
     rows: 400,
     shape: 'input-output',
