@@ -172,7 +172,7 @@ test('single keys are shortcuts, unless one types, a dialog is open or they are 
   await page.keyboard.press('Escape');
 
   await page.keyboard.press('?');
-  await page.getByLabel('Shortcuts of a single key').uncheck();
+  await page.getByLabel('Single-key shortcuts').uncheck();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
   await page.reload();

@@ -8,7 +8,7 @@ export function snippetFolds(ask: Ask): TemplateResult {
   const options = { origin: location.origin, needsKey: isKeyNeeded() };
   return html`${fold('curl', asCurl(ask, options), true)} ${fold('Python', asPython(ask, options))}
     ${fold('JavaScript', asJavaScript(ask, options))}
-    ${options.needsKey ? html`<p class="hint">Replace YOUR_ACCESS_KEY by a key of the page <a href="/access">Access</a>.</p>` : html`<p class="hint">No access key is needed here.</p>`}`;
+    ${options.needsKey ? html`<p class="hint">Replace YOUR_ACCESS_KEY with a key from the page <a href="/access">Access</a>.</p>` : html`<p class="hint">No access key is required.</p>`}`;
 }
 
 function fold(language: string, code: string, isOpen = false): TemplateResult {

@@ -59,20 +59,20 @@ export class SettingsPage extends LightElement {
         <h2 id="notifications">Notifications</h2>
         ${
           endNotices.value === 'missing'
-            ? html`<p class="muted">This browser shows notifications only of pages over HTTPS or of its own machine.</p>`
-            : html`<p class="muted">When a run ends while the page is open in a hidden tab.</p>`
+            ? html`<p class="muted">This browser shows notifications only for pages over HTTPS or on this machine.</p>`
+            : html`<p class="muted">Shown when a run ends while this page is in a hidden tab.</p>`
         }
         ${endNoticeButton()}
       </section>
       <section class="card" aria-labelledby="keyboard">
         <h2 id="keyboard">Keyboard</h2>
         ${singleKeySwitch()}
-        <p class="muted">Press <kbd>?</kbd> to see them, or choose them in the help menu.</p>
+        <p class="muted">Press <kbd>?</kbd> for the list. It is in the help menu, too.</p>
       </section>
       <section class="card" aria-labelledby="access">
         <h2 id="access">Access</h2>
         <p>
-          ${session.value.value?.key_needed ? 'Who uses this service needs an access key.' : 'No access key is needed here.'}
+          ${session.value.value?.key_needed ? 'This service requires an access key.' : 'No access key is required.'}
           <a href="/access">Manage access keys</a>
         </p>
       </section>
@@ -93,10 +93,10 @@ export class SettingsPage extends LightElement {
     if (account === 'unknown') return html`<p class="muted">The service did not answer.</p>`;
     const { name, organizations, problem } = account;
     if (name === null) return html`<p class="wrap">${problem?.message ?? 'There is no token.'}</p>`;
-    return html`<p class="wrap">The token is of ${nameText(name)}${
+    return html`<p class="wrap">Signed in as ${nameText(name)}${
       organizations.length === 0
         ? nothing
-        : html`, of ${organizations.map((one, at) => html`${at > 0 ? ', ' : ''}${nameText(one)}`)}`
+        : html`, member of ${organizations.map((one, at) => html`${at > 0 ? ', ' : ''}${nameText(one)}`)}`
     }.</p>`;
   }
 
@@ -112,7 +112,7 @@ export class SettingsPage extends LightElement {
         ${figure('Version', value.version)}
         ${figure('Licence', 'Apache 2.0')}
       </dl>
-      <p class="muted">Set <code>SERVICE_DATA_DIR</code> where the service is started to use another folder.</p>`;
+      <p class="muted">To use another folder, set <code>SERVICE_DATA_DIR</code> before you start the service.</p>`;
   }
 }
 

@@ -80,7 +80,7 @@ export class Header extends LightElement {
           ${helpMenu(() => void this._open('shortcuts'))}
           <a class="tool-link" href="/settings" aria-label="Settings" title="Settings" aria-current=${first === 'settings' ? 'page' : nothing}>
             <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
-              <path fill-rule="evenodd" d="M6.8 1h2.4l.4 1.9 1.2.5L12.4 2.3 14 4l-1.1 1.6.5 1.200L15 7v2l-1.6.3-.5 1.200L14 12l-1.6 1.7-1.6-1.1-1.2.5L9.2 15H6.800l-.4-1.9-1.2-.5L3.6 13.7 2 12l1.1-1.5-.5-1.200L1 9V7l1.6-.2.5-1.200L2 4l1.6-1.7 1.6 1.1 1.2-.5zM8 5.500a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5z"></path>
+              <path fill-rule="evenodd" d="M6.8 1h2.4l.4 1.9 1.2.5L12.4 2.3 14 4l-1.1 1.6.5 1.2L15 7v2l-1.6.3-.5 1.2L14 12l-1.6 1.7-1.6-1.1-1.2.5L9.2 15H6.8l-.4-1.9-1.2-.5L3.6 13.7 2 12l1.1-1.5-.5-1.2L1 9V7l1.6-.2.5-1.2L2 4l1.6-1.7 1.6 1.1 1.2-.5zM8 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5z"></path>
             </svg>
           </a>
         </div>

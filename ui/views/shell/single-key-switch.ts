@@ -4,4 +4,4 @@ import { singleKeys } from '../../state/single-keys.ts';
 
 /** Switches the shortcuts of a single key on and off. */
 export const singleKeySwitch = (): TemplateResult =>
-  checkField('Shortcuts of a single key', singleKeys.value, (on) => singleKeys.choose(on));
+  checkField('Single-key shortcuts', singleKeys.value, (on) => singleKeys.choose(on));
