@@ -64,8 +64,7 @@ function trainingLeft(clock: RunClock, pace: number): number | null {
   const { plan, step, timed, total } = clock;
   const steps = Math.max(0, (total ?? plan.steps) - step);
   const expected = plan.stepSeconds;
-  const trust = plan.stepSeconds === null ? 0.5 : trustedSteps;
-  const weight = timed / (timed + trust);
+  const weight = timed / (timed + trustedSteps);
   if (expected === null && timed === 0 && steps > 0) return null;
   const ofStep =
     expected === null ? clock.stepSeconds : weight * clock.stepSeconds + (1 - weight) * expected * pace;
