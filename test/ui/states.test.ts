@@ -80,7 +80,7 @@ const pagesOf = () => [
   { name: 'dashboard', service: full, path: '/', text: 'Recent runs' },
   { name: 'training', service: full, path: '/training', text: 'Customize' },
   { name: 'run', service: full, path: '/training/train_1', text: 'Tokens per second' },
-  { name: 'run-failed', service: full, path: '/training/train_2', text: 'The run failed' },
+  { name: 'run-failed', service: full, path: '/training/train_2', text: 'About this failure' },
   { name: 'run-settings', service: full, path: '/training/train_2?view=settings', text: 'learning_rate' },
   { name: 'run-samples', service: full, path: '/training/train_1?view=samples', text: 'Base model' },
   { name: 'run-log', service: full, path: '/training/train_1?view=log', text: 'Copy log' },

@@ -93,6 +93,8 @@ export function runError(job: Job | JobDetail): TemplateResult | typeof nothing 
   ]
     .filter(Boolean)
     .join(', ');
+  const advice =
+    'trained' in job && job.trained ? 'Export again: the trained adapter is kept.' : error.advice;
   return errorPanel({
     title:
       'trained' in job && job.trained
@@ -101,7 +103,10 @@ export function runError(job: Job | JobDetail): TemplateResult | typeof nothing 
           ? 'The run was interrupted'
           : 'The run failed',
     cause: error.message ?? 'The training failed.',
-    next: 'trained' in job && job.trained ? 'Export again: the trained adapter is kept.' : error.advice,
+    next:
+      error.code === null
+        ? advice
+        : html`${advice} <a href="/help?code=${error.code}">About this failure</a>`,
     detail: [how, error.evidence].filter(Boolean).join('\n\n') || null,
   });
 }
