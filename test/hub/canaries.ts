@@ -57,7 +57,7 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
     ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
-    chat_id: 'known',
+    ...{ chat_id: 'known', line: '1' },
   };
   /** What this service has none of, or what is asked below. */
   const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;
