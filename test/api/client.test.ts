@@ -65,6 +65,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   model: () => client.model('none'),
   lineage: () => client.lineage('none'),
   modelFilePath: () => realFetch(service.url + client.modelFilePath('none', 'a b')),
+  datasetFilePath: () => realFetch(service.url + client.datasetFilePath('a b')),
   removeModel: () => client.removeModel('none'),
   modelExport: () => client.modelExport('none'),
   exportModel: () => client.exportModel('none', ['Q8_0']),
@@ -101,7 +102,7 @@ for (const [name, plain] of Object.entries(client)) {
     await Promise.resolve(call()).catch((error) => {
       if (error.name !== 'ServiceError') throw error;
     });
-    if (name === 'modelFilePath') return;
+    if (name.endsWith('FilePath')) return;
     assert.is(answers.length, 1);
     assert.not([405, 500].includes(answers[0]?.status as number), JSON.stringify(answers[0]?.body));
   });

@@ -372,7 +372,7 @@ test('the menu of columns is closed by Escape, and by a click or the focus elsew
   await box.waitFor({ state: 'hidden' });
   // Nothing has the focus after a press beside the boxes.
   await opener.click();
-  await page.locator('.menu-body').click({ position: { x: 3, y: 3 } });
+  await page.getByRole('group', { name: 'Columns' }).click({ position: { x: 3, y: 3 } });
   await box.waitFor();
   await page.keyboard.press('Escape');
   await box.waitFor({ state: 'hidden' });
