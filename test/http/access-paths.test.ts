@@ -78,6 +78,7 @@ testAccess((test, fixture, origins) => {
       ...[
         'model',
         'model_id',
+        'model_deleted',
         'dataset_id',
         'training_file',
         'validation_file',
@@ -90,6 +91,9 @@ testAccess((test, fixture, origins) => {
       'POST /api/models/{model_id}/push repo_name',
       'POST /v1/chat/completions file',
       'POST /v1/completions file',
+      // Of a dataset's new name, only the last part is kept.
+      'PATCH /api/datasets/{name} filename',
+      'POST /api/datasets/{name}/copies filename',
       'GET /api/jobs model_name',
       'GET /api/jobs dataset',
       'GET /api/catalog base_model',
