@@ -42,6 +42,7 @@ test('GET /api/info: providers, strategies, tasks (string[]), version', async ()
   const body = await get('GET', '/api/info');
   hasFields(body, { providers: 'string[]', strategies: 'string[]', tasks: 'string[]', version: 'string' }, [
     'availability',
+    'data_dir',
     'engines',
     'http',
   ]);
