@@ -66,6 +66,12 @@ testAccess((test, fixture, origins) => {
       assert.not.match(text, fixture.service.dataDir);
       const same = await ask('loopback', 'POST', '/api/finetune/validate_model', { body });
       assert.match(same.text, fixture.service.dataDir);
+      const info = await ask(origin, 'GET', '/api/info', { headers: bearer(keys.right) });
+      assert.is(JSON.parse(info.text).data_dir, null);
+      assert.is(
+        JSON.parse((await ask('loopback', 'GET', '/api/info')).text).data_dir,
+        fixture.service.dataDir,
+      );
     });
   }
 

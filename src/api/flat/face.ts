@@ -43,7 +43,7 @@ function system(services: Services) {
       tag,
       summary: 'Service information',
       responses: { 200: { description: 'Providers, strategies and tasks', schema: s.info } },
-      handle: async () => {
+      handle: async ({ exchange }) => {
         const { engines, providers, strategies, tasks } = await registry.get();
         const cluster = seenCluster();
         const names = (entries: readonly { name: string }[]) => entries.map(({ name }) => name);
@@ -52,7 +52,7 @@ function system(services: Services) {
           strategies: names(strategies),
           tasks: names(tasks),
           version,
-          data_dir: dataDir,
+          data_dir: exchange.peer.isLocal ? dataDir : null,
           availability: providers.map(({ name, available, reason }) => ({
             provider: name,
             available,

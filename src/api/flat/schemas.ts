@@ -31,8 +31,8 @@ export const info = v.object({
   strategies: v.array(v.string()),
   tasks: v.array(v.string()),
   version: v.string(),
-  /** The folder of datasets, runs, models and the database, on the machine of the service. */
-  data_dir: v.string(),
+  /** The folder of datasets, runs, models and the database; `null` for clients on other machines. */
+  data_dir: v.nullable(v.string()),
   availability: v.array(
     v.object({ provider: v.string(), available: v.boolean(), reason: v.nullable(v.string()) }),
   ),

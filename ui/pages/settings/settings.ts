@@ -106,7 +106,7 @@ export class SettingsPage extends LightElement {
       return error === null ? skeleton(4) : html`<p class="muted">The service did not answer.</p>`;
     const disk = hardware.value.value?.disk_space_gb;
     return html`<dl class="facts">
-        ${figure('Data folder', html`<bdi class="wrap">${value.data_dir}</bdi>`)}
+        ${figure('Data folder', html`<bdi class="wrap">${value.data_dir ?? 'Shown only on the machine of the service'}</bdi>`)}
         ${figure('Free disk space', disk === undefined ? '…' : `${disk} GB`)}
         ${figure('HTTP', value.http.description)}
         ${figure('Version', value.version)}

@@ -106,7 +106,7 @@ export function runError(job: Job | JobDetail): TemplateResult | typeof nothing 
     next:
       error.code === null
         ? advice
-        : html`${advice} <a href="/help?code=${error.code}">About this failure</a>`,
+        : html`${advice ?? nothing} <a href="/help?code=${error.code}">About this failure</a>`,
     detail: [how, error.evidence].filter(Boolean).join('\n\n') || null,
   });
 }
