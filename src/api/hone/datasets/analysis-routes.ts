@@ -1,13 +1,11 @@
 import type { Services } from '../../../domain/services.ts';
 import { preview } from '../../../domain/training/previewer.ts';
 import { trainingPaths } from '../../../domain/training/training-request.ts';
-import { type ResponseDoc, route } from '../../../http/route.ts';
+import { route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
 import { presentAnalysis } from './presenters.ts';
+import { noDataset, refused } from './responses.ts';
 import * as s from './schemas.ts';
-
-const noDataset: ResponseDoc = { description: 'Dataset not found', schema: errorBody };
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 
 /** How the rows of a dataset are encoded, and what is wrong with them. */
 export function analysisRoutes({ datasetAnalysis, datasets, expectTraining, previewer }: Services) {

@@ -4,10 +4,9 @@ import { sendFile } from '../../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
 import { presentEdited, presentStored } from './presenters.ts';
+import { diskFull, noDataset, refused, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
 
-const noDataset: ResponseDoc = { description: 'Dataset not found', schema: errorBody };
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 const taken: ResponseDoc = { description: 'The name is taken, or in use by an upload', schema: errorBody };
 
 /** A dataset's file, and what changes it. */
@@ -37,7 +36,7 @@ export function changeRoutes({ datasets }: Services) {
       },
       handle: async ({ params, exchange }) => {
         const line = Number(params.line);
-        if (!/^\d{1,15}$/.test(params.line)) throw refusalOf('line', 'A line is a number from 1 on.');
+        if (!/^[1-9]\d{0,14}$/.test(params.line)) throw refusalOf('line', 'A line is a number from 1 on.');
         return { line, ...(await datasets.row(params.name, line, exchange.signal)) };
       },
     }),
@@ -57,8 +56,8 @@ export function changeRoutes({ datasets }: Services) {
         400: refused,
         404: noDataset,
         409: { description: 'The rows have changed since this version', schema: errorBody },
-        503: { description: 'Too many uploads in progress', schema: errorBody },
-        507: { description: 'The disk is full', schema: errorBody },
+        503: tooManyUploads,
+        507: diskFull,
       },
       handle: async ({ params, body: { version, ...edits } }) => {
         const edited = await datasets.editRows(params.name, version, edits);
@@ -92,8 +91,8 @@ export function changeRoutes({ datasets }: Services) {
         400: refused,
         404: noDataset,
         409: taken,
-        503: { description: 'Too many uploads in progress', schema: errorBody },
-        507: { description: 'The disk is full', schema: errorBody },
+        503: tooManyUploads,
+        507: diskFull,
       },
       handle: async ({ params, body }) => presentStored(await datasets.copy(params.name, body.filename)),
     }),

@@ -1,13 +1,11 @@
 import type { Dataset } from '../../../domain/datasets/dataset.ts';
 import type { RowsWanted } from '../../../domain/datasets/rows/row-page.ts';
 import type { Services } from '../../../domain/services.ts';
-import { type ResponseDoc, route } from '../../../http/route.ts';
+import { route } from '../../../http/route.ts';
 import { confirmation, errorBody, tag } from '../common.ts';
 import { presentDatasetDetail, presentStored } from './presenters.ts';
+import { noDataset, refused, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
-
-const noDataset: ResponseDoc = { description: 'Dataset not found', schema: errorBody };
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 
 /** Dataset routes beyond upload and list. */
 export function datasetRoutes(services: Services) {
@@ -47,7 +45,7 @@ export function datasetRoutes(services: Services) {
       responses: {
         200: { description: 'The dataset', schema: s.dataset },
         400: refused,
-        503: { description: 'Too many uploads in progress', schema: errorBody },
+        503: tooManyUploads,
       },
       handle: async ({ params, body }) =>
         detail(await datasets.addRows(params.name, body.rows), { from: 0, count: 20 }, null),
@@ -63,7 +61,7 @@ export function datasetRoutes(services: Services) {
         200: { description: 'The two new datasets', schema: s.split },
         400: refused,
         404: noDataset,
-        503: { description: 'Too many uploads in progress', schema: errorBody },
+        503: tooManyUploads,
       },
       handle: async ({ params, body, exchange }) => {
         const { training, validation } = await datasets.split(params.name, body, exchange.signal);
