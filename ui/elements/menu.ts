@@ -16,6 +16,22 @@ export function menu(label: string, content: Child, sign?: TemplateResult): Temp
   </details>`;
 }
 
+/** Closes the menu that something was chosen in. */
+export const closeMenu = ({ currentTarget: chosen }: Event) =>
+  (chosen as HTMLElement).closest('details')?.removeAttribute('open');
+
+/** A choice of a menu, which it closes. */
+export const menuItem = (name: string, act: () => void): TemplateResult => html`<button
+  type="button"
+  class="tool"
+  @click=${(event: Event) => {
+    closeMenu(event);
+    act();
+  }}
+>
+  ${name}
+</button>`;
+
 /** Closes an open menu at the first press or focus outside of it, or at Escape, wherever the focus is. */
 function watch(event: Event): void {
   const opened = event.currentTarget as HTMLDetailsElement;

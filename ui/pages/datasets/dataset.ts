@@ -4,7 +4,7 @@ import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
 import type { DatasetDetail } from '../../api/types.ts';
 import { formatCount, formatMegabytes, formatMoment } from '../../elements/format.ts';
-import { menu } from '../../elements/menu.ts';
+import { closeMenu, menu, menuItem } from '../../elements/menu.ts';
 import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, router, toasts } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
@@ -136,24 +136,12 @@ export class DatasetPage extends LightElement {
   }
 
   private _more(): TemplateResult {
-    const close = (event: Event) =>
-      (event.currentTarget as HTMLElement).closest('details')?.removeAttribute('open');
-    const item = (name: string, act: () => void) => html`<button
-      type="button"
-      class="tool"
-      @click=${(event: Event) => {
-        close(event);
-        act();
-      }}
-    >
-      ${name}
-    </button>`;
     const rename = () => {
       this._dialog = 'rename';
     };
     return html`<div class="menu-body">
-      ${item('Rename…', rename)} ${item('Duplicate', () => void this._duplicate())}
-      <a class="button tool" href=${service.datasetFilePath(this.name)} download=${this.name} @click=${close}>Download</a>
+      ${menuItem('Rename…', rename)} ${menuItem('Duplicate', () => void this._duplicate())}
+      <a class="button tool" href=${service.datasetFilePath(this.name)} download=${this.name} @click=${closeMenu}>Download</a>
     </div>`;
   }
 

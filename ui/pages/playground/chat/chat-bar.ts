@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { ChatSummary } from '../../../api/types.ts';
 import { keyedRow } from '../../../elements/child.ts';
-import { menu } from '../../../elements/menu.ts';
+import { menu, menuItem } from '../../../elements/menu.ts';
 
 /** From so many chats on, they can be searched. */
 const searchedFrom = 5;
@@ -60,20 +60,10 @@ export function chatBar(options: ChatBarOptions): TemplateResult {
 }
 
 function moreMenu({ title }: ChatSummary, { rename, save, remove }: ChatBarOptions): TemplateResult {
-  const item = (name: string, act: () => void) => html`<button
-    type="button"
-    class="tool"
-    @click=${(event: Event) => {
-      (event.currentTarget as HTMLElement).closest('details')?.removeAttribute('open');
-      act();
-    }}
-  >
-    ${name}
-  </button>`;
   return menu(
     'More',
     html`<div class="menu-body">
-      ${item('Rename chat', () => rename(title))} ${item('Export chat', save)} ${item('Delete chat', remove)}
+      ${menuItem('Rename chat', () => rename(title))} ${menuItem('Export chat', save)} ${menuItem('Delete chat', remove)}
     </div>`,
   );
 }
