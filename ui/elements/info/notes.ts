@@ -3,6 +3,8 @@ const rouge = (what: string) =>
 const reward = (which: string) =>
   `How much more likely the model finds the ${which} answer than the base model does, scaled by beta. Training should raise chosen rewards above rejected ones.`;
 
+const tokenRate = 'Tokens of the rows that the trainer processes per second, without padding.';
+const trainerMemory = 'Memory that the trainer takes: of the GPU if it trains on one, else of the machine.';
 const step =
   'One update of the weights, from one effective batch of rows. An epoch has as many steps as it takes to see every row once.';
 
@@ -17,24 +19,22 @@ const notes: Readonly<Record<string, string>> = {
     'The training loss at the last step, of one batch of rows. It tells little about new rows: compare the evaluation loss for that.',
   'Evaluation loss':
     'The loss on held-out rows that the model was not trained on. If it rises while the training loss falls, the model is overfitting.',
-  Gain: 'How much lower the evaluation loss of the tuned model is than that of its base, in percent. Only runs on the same rows can be compared by it.',
   'Learning rate':
     'How large each update of the weights is. It rises during warmup and then follows the scheduler.',
   'Gradient norm':
     'The length of the gradient before clipping. Steady values are healthy; sudden peaks suggest a learning rate that is too high or a faulty row.',
-  'Tokens/s': 'Tokens of the rows that the trainer processes per second, without padding.',
-  'Tokens per second': 'Tokens of the rows that the trainer processes per second, without padding.',
-  Memory: 'Memory that the trainer takes now: of the GPU if it trains on one, else of the machine.',
-  'Trainer memory': 'Memory that the trainer takes: of the GPU if it trains on one, else of the machine.',
+  'Tokens/s': tokenRate,
+  'Tokens per second': tokenRate,
+  Memory: trainerMemory,
+  'Trainer memory': trainerMemory,
   'GPU utilization':
     'The share of time in which the GPU computed anything. Low values mean that it waits, for example for data or for small batches.',
-  'GPU memory': 'Memory of the GPU that is in use, by all programs.',
-  'GPU power': 'What the GPU draws at the moment. Near its limit it is well used.',
+  'GPU memory in use': 'Memory of the GPU that all programs together use.',
+  'GPU power': 'What the GPU draws at the moment, in watts. Near its limit it is well used.',
   'CPU utilization': 'The share of all cores that is in use, by all programs.',
   'Mean token accuracy':
     'How often the likeliest token is the right one, over all tokens that are trained on. It is high for easy text, and need not reach 100%.',
-  Entropy:
-    'How spread out the model’s predictions are, in nats. It falls as the model becomes sure; a collapse to 0 early on suggests overfitting.',
+  Entropy: 'How spread out the model’s predictions are, in nats. It falls as the model becomes sure.',
   'Chosen reward': reward('chosen'),
   'Rejected reward': reward('rejected'),
   'Reward margin':
@@ -48,20 +48,14 @@ const notes: Readonly<Record<string, string>> = {
   // Evaluation
   Perplexity:
     'The exponential of the loss: among how many equally likely tokens the model would hesitate. Lower is better, and 1 is certainty.',
-  'Exact match (%)':
+  'Exact match':
     'How many answers equal the reference, apart from case, punctuation and articles. Fits short answers, such as labels and dates.',
-  'F1 (%)':
-    'How many words the answer and the reference share: the harmonic mean of precision and recall (as for SQuAD). Higher is better.',
   F1: 'How many words the answer and the reference share: the harmonic mean of precision and recall (as for SQuAD). Higher is better.',
   'ROUGE-1': rouge('the words'),
   'ROUGE-2': rouge('the pairs of neighbouring words'),
   'ROUGE-L': rouge('the longest common sequence of words'),
-  'ROUGE-1 (%)': rouge('the words'),
-  'ROUGE-2 (%)': rouge('the pairs of neighbouring words'),
-  'ROUGE-L (%)': rouge('the longest common sequence of words'),
-  'Win rate (%)':
-    'How often the model finds the chosen answer likelier than the rejected one. 50% is chance.',
-  'Win rate per token (%)':
+  'Win rate': 'How often the model finds the chosen answer likelier than the rejected one. 50% is chance.',
+  'Win rate per token':
     'The win rate by the mean log-likelihood of a token, so that long answers are not at a disadvantage. 50% is chance.',
   // Verification
   'Next-token agreement with the adapter':
@@ -71,7 +65,7 @@ const notes: Readonly<Record<string, string>> = {
   'Max log-probability difference':
     'The largest difference between the log-probabilities of the file and the trained model. It should be near that of the rounding of its type.',
   'Mean KL divergence':
-    'How far the predictions of the file are from those of the trained model on average, in nats. Below 0.01 the difference is hardly noticeable.',
+    'How far the predictions of the file are from those of the trained model on average, in nats. Lower is better.',
   'Loss of the file':
     'The loss of the GGUF file on held-out rows. Compare it with the loss of the trained model.',
   'Loss of the trained model':
@@ -84,7 +78,7 @@ const notes: Readonly<Record<string, string>> = {
   'Exact duplicates':
     'Rows that another row repeats word for word. The model sees them more often, and an evaluation may be too good.',
   'Near duplicates':
-    'Rows that share most of their words with another row. Too many of them teach little and may be in both parts of a split.',
+    'Rows that share most of their text with another row. Too many of them teach little and may be in both parts of a split.',
   'Empty answers': 'Rows that teach the model to say nothing. Remove or complete them.',
   'Truncated rows':
     'Rows that are longer than the maximum sequence length; their end is cut off. Raise the length or shorten the rows.',
@@ -101,21 +95,26 @@ const notes: Readonly<Record<string, string>> = {
     'The share of prompt tokens that an earlier request had in common, so that they were not computed again.',
   'Draft tokens accepted':
     'The share of answer tokens that were guessed from the prompt and then confirmed by the model in one pass. They make an answer faster and never change it.',
-  // GGUF types
+  // GGUF types: bits per weight as llama.cpp's tools/quantize/README.md gives them for Llama 2 7B
   F16: '16 bits per weight: as exact as the trained model in practice. It is the largest file; choose it to convert it further.',
   Q8_0: '8 bits per weight and nearly lossless. It is half the size of F16, and a good default.',
-  Q6_K: '6.6 bits per weight. The loss is hardly measurable, and the file is a fifth smaller than Q8_0.',
+  Q6_K: '6.6 bits per weight. The loss is small, and the file is a fifth smaller than Q8_0.',
   Q5_K_M:
     '5.7 bits per weight, with more for the most sensitive layers. A small loss, for machines with somewhat less memory.',
   Q4_K_M:
-    '4.8 bits per weight, with more for the most sensitive layers. Half the size of Q8_0, and what most people run.',
+    '4.8 bits per weight, with more for the most sensitive layers. A common compromise, at a little over half the size of Q8_0.',
   Q4_0: '4.5 bits per weight in the oldest and simplest layout. It runs fast on many CPUs and phones, with more loss than Q4_K_M.',
   IQ4_XS:
     '4.3 bits per weight on a nonlinear scale. Smaller than Q4_K_M with little more loss, but slower on some CPUs.',
   Q3_K_M: '3.9 bits per weight. The loss is noticeable, above all in small models.',
-  Q2_K: '3.4 bits per weight and less. Only for large models that fit no other way; small ones answer badly.',
+  Q2_K: '3.4 bits per weight. For large models that fit no other way: the loss is large.',
 };
 
+/** The names that have a note, without a unit. */
+export const notedNames = Object.keys(notes);
+
 /** What a figure or a type means, in two sentences; `undefined` where its name says all. */
-export const noteOf = (name: string): string | undefined =>
-  Object.hasOwn(notes, name) ? notes[name] : undefined;
+export function noteOf(label: string): string | undefined {
+  const name = label.replace(/ \(%\)$/, '');
+  return Object.hasOwn(notes, name) ? notes[name] : undefined;
+}

@@ -44,7 +44,7 @@ export const singles: readonly Single[] = [
   { column: 'gpu_percent', name: 'GPU utilization', colour: '--line-1', format: percent, gaps: true },
   {
     column: 'gpu_memory_bytes',
-    name: 'GPU memory',
+    name: 'GPU memory in use',
     colour: '--line-5',
     format: formatMemory,
     gaps: true,
