@@ -36,7 +36,7 @@ export function changeRoutes({ datasets }: Services) {
       },
       handle: async ({ params, exchange }) => {
         const line = Number(params.line);
-        if (!/^[1-9]\d{0,14}$/.test(params.line)) throw refusalOf('line', 'A line is a number from 1 on.');
+        if (!/^\d{1,15}$/.test(params.line)) throw refusalOf('line', 'A line is a whole number.');
         return { line, ...(await datasets.row(params.name, line, exchange.signal)) };
       },
     }),

@@ -3,8 +3,9 @@ import { readLineGroups } from './read-lines.ts';
 import { placeBefore } from './row-index.ts';
 import { maximumLineBytes } from './row-validator.ts';
 
-/** A line of a file as it is written; `null` if there is none. @throws AppError `invalid` if it is too long. */
+/** A line of a file as it is written, by its number from 1; `null` if there is none. @throws AppError `invalid` if it is too long. */
 export async function readRow(path: string, wanted: number, signal: AbortSignal): Promise<string | null> {
+  if (wanted < 1) return null;
   // Blank lines have numbers, but are no rows, so the row of this number may come later.
   const place = await placeBefore(path, wanted - 1, signal);
   const from = place.line <= wanted ? place : { line: 1, offset: 0 };

@@ -1,0 +1,181 @@
+import { createReadStream, existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DatasetStore } from '../../db/tables/datasets.ts';
+import { AppError } from '../../errors.ts';
+import type { Dataset } from './dataset.ts';
+import { refuseFaults, withRows } from './files/append-rows.ts';
+import { datasetName } from './files/dataset-name.ts';
+import type { DatasetWriter, ReceivedFile } from './files/dataset-writer.ts';
+import { checkEdits, type RowEdits, withEdits } from './files/edit-rows.ts';
+import { fileVersion } from './files/file-version.ts';
+import { noteExtension, readNote } from './files/import-note.ts';
+import { createInTurn } from './files/in-turn.ts';
+import { moveDataset } from './files/move-dataset.ts';
+import type { StoredFiles } from './files/stored-files.ts';
+import type { Validation } from './rows/row-validator.ts';
+
+/** What changes stored datasets, one change of a dataset at a time. */
+export interface DatasetChanges {
+  /**
+   * Adds rows to a dataset, or makes one of them; one change of a dataset at a time. Runs keep the rows that they had.
+   * @throws AppError `invalid` if they are no rows of its shape; `unavailable` as `upload`.
+   */
+  addRows(filename: string, rows: readonly object[]): Promise<Dataset>;
+  /**
+   * Changes, inserts and deletes rows, and stores them as a new version. Runs keep the version that they read.
+   * @param version that the edits were made to.
+   * @throws AppError `conflict` if it is no longer the version, `invalid` for rows that are not valid or not there.
+   */
+  editRows(name: string, version: string, edits: RowEdits): Promise<{ dataset: Dataset; version: string }>;
+  /** @param name that it has now. @throws AppError `not_found`. */
+  remove(name: string): Promise<void>;
+  /**
+   * Renames a dataset. It is found by its former names, and keeps its ID of OpenAI's API.
+   * @throws AppError `not_found`, `invalid` for a file name that cannot be one, or `conflict` if it is taken.
+   */
+  rename(name: string, filename: string): Promise<Dataset>;
+  /**
+   * Copies a dataset, and what is told of its import.
+   * @param filename of the copy; by default one that is free.
+   * @throws AppError as `rename`, `unavailable` as `upload`.
+   */
+  copy(name: string, filename: string | null): Promise<Dataset>;
+  /** Makes a file that was received a dataset, in place of an earlier one of its name. */
+  put(file: ReceivedFile): Promise<Dataset>;
+}
+
+/** @param get finds a dataset by a present or former name. @throws AppError `not_found`. */
+export function createDatasetChanges({
+  dir,
+  store,
+  writer,
+  files,
+  get,
+}: {
+  readonly dir: string;
+  readonly store: DatasetStore;
+  readonly writer: DatasetWriter;
+  readonly files: StoredFiles;
+  readonly get: (name: string) => Dataset;
+}): DatasetChanges {
+  const { receive, receiving } = writer;
+  const { check, current, read } = files;
+  /** What changes a dataset, its name included, waits for the change before. */
+  const inTurn = createInTurn();
+  const put = (file: ReceivedFile) => inTurn([file.name], () => storeOne(file));
+
+  return {
+    put,
+
+    addRows(filename, rows) {
+      const name = datasetName(filename);
+      return inTurn([name], async () => {
+        const before = store.get(name) === null ? null : await current(named(name));
+        const path = before === null ? null : join(dir, name);
+        const check = (after: Validation) => refuseFaults(before?.validation ?? null, after);
+        return read(name, () => replace(name, withRows(path, rows), check));
+      });
+    },
+
+    editRows: (name, version, edits) =>
+      inTurn([name], async () => {
+        const requireVersion = async () => {
+          if ((await read(name, fileVersion)) !== version) throw changedSince(name);
+        };
+        const { validation } = await current(named(name));
+        await requireVersion();
+        checkEdits(edits, validation.shape);
+        const dataset = await read(name, (path) => replace(name, withEdits(path, edits), requireVersion));
+        return { dataset, version: await read(name, fileVersion) };
+      }),
+
+    rename(name, filename) {
+      const to = datasetName(filename);
+      return inTurn([name, to], async () => {
+        const dataset = named(name);
+        if (to === name) return dataset;
+        if (writer.isComing(name)) {
+          throw new AppError('conflict', `${name} is being uploaded. Rename it when the upload has ended.`);
+        }
+        requireFree(to);
+        return writer.reserving([to], async () => {
+          await check(name);
+          await read(name, () => moveDataset(join(dir, name), join(dir, to)));
+          store.rename(name, to);
+          return named(to);
+        });
+      });
+    },
+
+    async copy(name, filename) {
+      const { name: from } = get(name);
+      await check(from);
+      // The name is reserved below before anything else is done.
+      const to = filename === null ? (writer.freeNames(from, ['-copy'])[0] as string) : datasetName(filename);
+      requireFree(to);
+      return receiving([to], async () => {
+        const note = (await readNote(join(dir, from))) ?? undefined;
+        const received = await read(from, (path) =>
+          receive(createReadStream(path, { highWaterMark: 2 ** 20 })),
+        );
+        return put({ name: to, note, ...received });
+      });
+    },
+
+    remove: (name) =>
+      inTurn([name], async () => {
+        named(name);
+        // A folder that took its place is not Hone's to delete.
+        await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ERR_FS_EISDIR') throw error;
+        });
+        await rm(join(dir, name + noteExtension), { force: true });
+        store.remove(name);
+      }),
+  };
+
+  /** The dataset that has this name now: what changes it goes by no other. */
+  function named(name: string): Dataset {
+    const dataset = store.get(name);
+    if (dataset !== null) return dataset as Dataset;
+    const renamed = store.getByFormerName(name);
+    const hint = renamed === null ? '' : ` It was renamed to ${renamed.name}.`;
+    throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".${hint}`);
+  }
+
+  /** @throws AppError `conflict` if there is a file of this name, or will be. */
+  function requireFree(name: string): void {
+    if (writer.isFree(name) && !existsSync(join(dir, name))) return;
+    throw new AppError('conflict', `There is a dataset ${name} already. Choose another name.`);
+  }
+
+  /** Stores other rows for a dataset, unless `check` throws. What is told of its import is kept. */
+  function replace(
+    name: string,
+    pieces: AsyncIterable<Buffer>,
+    check: (after: Validation) => void | Promise<void>,
+  ): Promise<Dataset> {
+    return receiving([name], async () => {
+      const received = await receive(pieces);
+      try {
+        await check(received.validation);
+      } catch (error) {
+        await rm(received.aside, { force: true });
+        throw error;
+      }
+      return storeOne({ name, note: (await readNote(join(dir, name))) ?? undefined, ...received });
+    });
+  }
+
+  async function storeOne(file: ReceivedFile): Promise<Dataset> {
+    const [dataset] = await writer.storeAll([file]);
+    return dataset as Dataset;
+  }
+}
+
+const changedSince = (name: string) =>
+  new AppError(
+    'conflict',
+    `${name} was changed since you opened it. Load its rows again, and make your edits to them.`,
+  );
