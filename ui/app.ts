@@ -110,11 +110,6 @@ export class App extends LightElement {
           ? html`<hone-new-sweep></hone-new-sweep>`
           : html`<hone-sweep .sweepId=${third}></hone-sweep>`;
       }
-      if (second === 'evaluations') {
-        return third === 'results'
-          ? html`<hone-evaluation-results></hone-evaluation-results>`
-          : html`<hone-evaluations></hone-evaluations>`;
-      }
       return html`<hone-run .jobId=${second}></hone-run>`;
     }
     if (first === 'datasets') {
@@ -127,6 +122,11 @@ export class App extends LightElement {
     }
     if (first === 'playground') return html`<hone-playground .modelId=${second ?? ''}></hone-playground>`;
     if (first === 'models') {
+      if (second === 'evaluations') {
+        return third === 'results'
+          ? html`<hone-evaluation-results></hone-evaluation-results>`
+          : html`<hone-evaluations></hone-evaluations>`;
+      }
       return second === undefined
         ? html`<hone-models></hone-models>`
         : html`<hone-model .modelId=${second}></hone-model>`;
@@ -170,12 +170,12 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'training') {
     if (second === undefined) return 'New training';
     if (second === 'sweeps') return third === 'new' ? 'New sweep' : (third ?? 'Sweeps');
-    if (second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
     return second === 'runs' ? 'Runs' : second === 'compare' ? 'Compare runs' : second;
   }
   if (first === 'access') return 'Access';
   if (first === 'help') return 'Help';
   if (first === 'settings') return 'Settings';
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
+  if (first === 'models' && second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

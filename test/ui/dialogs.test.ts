@@ -79,7 +79,7 @@ const dialogs: readonly {
   { name: 'push', path: () => `/models/${modelId}`, opener: button('Push to the hub…') },
   { name: 'split', path: () => '/datasets/support.jsonl', opener: button('Split off a validation set…') },
   { name: 'delete-dataset', path: () => '/datasets', opener: button('Delete support.jsonl…') },
-  { name: 'delete-evaluation', path: () => '/training/evaluations', opener: button('Delete eval_1') },
+  { name: 'delete-evaluation', path: () => '/models/evaluations', opener: button('Delete eval_1') },
 ];
 
 for (const { name, path, before, opener } of dialogs) {
@@ -159,7 +159,7 @@ test('single keys are shortcuts, unless one types, a dialog is open or they are 
   await page.keyboard.type('gm?n/');
   await page.waitForURL(/\/training\/runs\?q=gm%3Fn%2F$/);
   assert.is(await search.inputValue(), 'gm?n/');
-  await page.getByRole('link', { name: 'Dashboard', exact: true }).focus();
+  await page.getByRole('link', { name: 'Hone, dashboard' }).focus();
   for (const key of ['g', 'x', 'm', 'Alt+n', 'Control+/']) await page.keyboard.press(key);
   assert.match(page.url(), /\/training\/runs/);
   for (const key of ['g', 'm']) await page.keyboard.press(key);

@@ -77,7 +77,7 @@ test.after(async () => {
 });
 
 test('two evaluations are compared by their figures, and by the rows that they answer differently', async () => {
-  const { page, context, faults } = await openPage(service.url, '/training/evaluations');
+  const { page, context, faults } = await openPage(service.url, '/models/evaluations');
   await sees(page, 'The model is no longer there.');
   const offered = page.getByLabel('Dataset').locator('option');
   await offered.filter({ hasText: 'support.jsonl' }).waitFor({ state: 'attached' });
@@ -118,14 +118,14 @@ test('two evaluations are compared by their figures, and by the rows that they a
 });
 
 test('evaluations that scored other rows are not compared, and the reason is told', async () => {
-  const { page, context, faults } = await openPage(service.url, '/training/evaluations');
+  const { page, context, faults } = await openPage(service.url, '/models/evaluations');
   for (const [other, why] of [
     ['eval_4', 'the rows of support.jsonl were changed in between.'],
     ['eval_5', 'different numbers of rows were scored.'],
     ['eval_6', 'their datasets differ.'],
     ['eval_7', 'which rows were scored is not known of all.'],
   ] as const) {
-    await page.goto(`${service.url}/training/evaluations/results?eval=eval_1&eval=${other}`);
+    await page.goto(`${service.url}/models/evaluations/results?eval=eval_1&eval=${other}`);
     await sees(page, `These cannot be compared by their figures or row by row: ${why}`);
     assert.is(await page.getByRole('region', { name: 'Table of rows' }).count(), 0);
     assert.not.match(await page.getByRole('region', { name: 'Table of figures' }).innerText(), 'best');

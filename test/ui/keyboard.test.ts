@@ -217,7 +217,8 @@ test('a run is named, repeated, compared and deleted', async () => {
 });
 
 test('a model is evaluated, and the evaluation and the model are deleted', async () => {
-  await follow(/^a Evaluations$/, /\/evaluations$/, /^h1 Evaluations/);
+  await follow(/^a Models$/, /\/models$/, /^h1 Models/);
+  await follow(/^a Evaluations$/, /\/models\/evaluations$/, /^h1 Evaluations/);
   await keys.reach(/^select Dataset/);
   await keys.choose('support.jsonl');
   await keys.reach(/^select Model/);
@@ -279,7 +280,7 @@ test('every stop showed that it had the focus, and the Tab key leaves every page
   assert.equal([...keys.unseen], []);
   for (const path of [
     ...['/', '/training', '/training/runs', '/training/train_1', '/training/compare?run=train_1', '/models'],
-    ...['/training/evaluations', '/training/sweeps/new', '/datasets', '/datasets/support.jsonl', '/access'],
+    ...['/models/evaluations', '/training/sweeps/new', '/datasets', '/datasets/support.jsonl', '/access'],
   ]) {
     await page.goto(service.url + path);
     await page.locator('h1').first().waitFor();

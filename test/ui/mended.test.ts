@@ -348,11 +348,12 @@ test('a run and a dataset that are deleted on their pages are asked for no more,
   );
 });
 
-test('the page of results says when its address names no evaluation', async () => {
+test('the page of results says when its address names no evaluation, also at its old address', async () => {
   const { page, faults } = await openPage(service.url, '/training/evaluations/results');
+  await page.waitForURL(/\/models\/evaluations\/results$/);
   await sees(page, 'This address names no evaluation');
   await page.getByRole('link', { name: 'All evaluations' }).click();
-  await page.waitForURL(/\/training\/evaluations$/);
+  await page.waitForURL(/\/models\/evaluations$/);
   assert.equal(faults, []);
 });
 

@@ -461,7 +461,7 @@ test('a model is pushed to the hub once, however often the button is pressed', a
   await page.keyboard.press('Escape');
 
   // Its place in the list of models, and the way back.
-  await page.getByRole('link', { name: 'All models' }).click();
+  await page.getByRole('link', { name: 'Trained', exact: true }).click();
   await sees(page, '2 of 2');
   await page.goBack();
   await sees(page, 'Lineage');

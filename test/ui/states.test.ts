@@ -65,11 +65,11 @@ const pagesOf = () => [
   { name: 'sweeps-empty', service: empty, path: '/training/sweeps', text: 'No sweeps yet' },
   { name: 'sweep-new-empty', service: empty, path: '/training/sweeps/new', text: 'Choose a dataset.' },
   { name: 'sweep-missing', service: empty, path: '/training/sweeps/sweep_9', text: /no sweep|not found/i },
-  { name: 'evaluations-empty', service: empty, path: '/training/evaluations', text: 'No evaluations yet' },
+  { name: 'evaluations-empty', service: empty, path: '/models/evaluations', text: 'No evaluations yet' },
   {
     name: 'evaluation-missing',
     service: empty,
-    path: '/training/evaluations/results?eval=eval_9',
+    path: '/models/evaluations/results?eval=eval_9',
     text: 'There is no evaluation eval_9.',
   },
   { name: 'datasets-empty', service: empty, path: '/datasets', text: 'No datasets yet' },
@@ -153,7 +153,7 @@ test('the keyboard alone reaches a page, a chart and the theme', async () => {
   assert.is(await page.evaluate(() => document.activeElement?.id), 'content');
   await page.locator('nav[aria-label="Main"] a', { hasText: 'Training' }).focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'New training' }).waitFor();
+  await page.getByRole('heading', { name: 'Runs' }).waitFor();
   await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
 
   await page.goto(`${full.url}/training/train_1`);

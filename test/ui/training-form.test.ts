@@ -258,7 +258,8 @@ test('the task is that of the rows, until another one is chosen', async () => {
     .getByText(/This task and strategy need the fields/)
     .waitFor();
   await page.getByRole('link', { name: 'Runs', exact: true }).first().click();
-  await page.getByRole('link', { name: 'New training' }).first().click();
+  await page.locator('summary', { hasText: /^New$/ }).click();
+  await page.getByRole('link', { name: 'New training' }).click();
   for (const again of ['returning', 'a reload']) {
     await startNote(page)
       .getByText(/This task and strategy need the fields/)

@@ -18,7 +18,11 @@ export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(
 
 /** The address of the results of one evaluation, or of several side by side. */
 export const evaluationsPath = (ids: readonly string[]) =>
-  `/training/evaluations/results?${ids.map((id) => `eval=${encodeURIComponent(id)}`).join('&')}`;
+  `/models/evaluations/results?${ids.map((id) => `eval=${encodeURIComponent(id)}`).join('&')}`;
+
+/** Where a page is that has had another address. */
+const moved = (pathname: string) =>
+  pathname.replace(/^\/training\/evaluations(?=\/|$)/, '/models/evaluations');
 
 /** How long after the last press of a key the address tells what was typed. */
 const typedMs = 300;
@@ -29,10 +33,10 @@ export class Router extends Store<Place> {
   #typed: { readonly path: string; readonly timer: ReturnType<typeof setTimeout> } | null = null;
 
   constructor() {
-    super(placeOf(location));
+    super(currentPlace());
     addEventListener('popstate', () => {
       this.#forget();
-      this.set(placeOf(location));
+      this.set(currentPlace());
     });
     addEventListener('pagehide', () => this.#settle());
     document.addEventListener('click', (event) => this.#follow(event));
@@ -44,7 +48,8 @@ export class Router extends Store<Place> {
    *   because the browser then also reads the icon of the page again, which would delay what is found.
    */
   go(path: string, options: { replace?: boolean; typed?: boolean } = {}): void {
-    const { pathname, search } = new URL(path, location.href);
+    const { pathname: asked, search } = new URL(path, location.href);
+    const pathname = moved(asked);
     const next = pathname + search;
     if (next === (this.#typed?.path ?? location.pathname + location.search)) return;
     if (options.typed) {
@@ -82,6 +87,13 @@ export class Router extends Store<Place> {
     event.preventDefault();
     this.go(url.pathname + url.search);
   }
+}
+
+/** The place of the browser's address, which is corrected where its page has moved. */
+function currentPlace(): Place {
+  const { pathname, search, hash } = location;
+  if (moved(pathname) !== pathname) history.replaceState(history.state, '', moved(pathname) + search + hash);
+  return placeOf(location);
 }
 
 function placeOf({ pathname, search }: Pick<Location, 'pathname' | 'search'>): Place {

@@ -13,7 +13,7 @@ import { asServiceError } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedFile, detectedName } from '../../views/datasets/import-words.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import '../../views/datasets/dataset-faults.ts';
 import '../../views/datasets/delete-dataset.ts';
 import '../../views/lineage/dataset-uses.ts';
@@ -61,7 +61,7 @@ export class DatasetPage extends LightElement {
   }
 
   protected override render(): TemplateResult {
-    return html`<div class="page">${trainingTabs('/datasets', true)} ${this._body()}</div>`;
+    return html`<div class="page">${sectionTabs('Training', '/datasets', true)} ${this._body()}</div>`;
   }
 
   private _body(): TemplateResult {
@@ -80,7 +80,7 @@ export class DatasetPage extends LightElement {
         </div>
         <div class="actions">
           ${valid ? html`<button type="button" class="primary" @click=${this._train}>Train on it</button>` : nothing}
-          ${valid ? html`<a class="button" href="/training/evaluations?dataset=${encodeURIComponent(this.name)}">Evaluate a model on it</a>` : nothing}
+          ${valid ? html`<a class="button" href="/models/evaluations?dataset=${encodeURIComponent(this.name)}">Evaluate a model on it</a>` : nothing}
           ${
             detail === null
               ? nothing

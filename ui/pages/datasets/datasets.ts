@@ -10,7 +10,7 @@ import { Reread } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { ListOrder } from '../../views/lists/list-order.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import '../../views/datasets/dataset-upload.ts';
 import '../../views/datasets/delete-dataset.ts';
 import './hub-form.ts';
@@ -41,7 +41,7 @@ export class DatasetList extends LightElement {
 
   protected override render(): TemplateResult {
     return html`<div class="page">
-      ${trainingTabs('/datasets')}
+      ${sectionTabs('Training', '/datasets')}
       <header class="page-head"><h1>Datasets</h1></header>
       <section class="card" aria-labelledby="add-dataset">
         <h2 id="add-dataset">Add a dataset</h2>

@@ -12,7 +12,7 @@ import { Remote } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { detectedLine, importBadge, importShare } from '../../views/datasets/import-words.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { importFailure, importProblems } from './import-problems.ts';
 import './import-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -97,7 +97,7 @@ export class ImportPage extends LightElement {
   }
 
   protected override render(): TemplateResult {
-    return html`<div class="page">${trainingTabs('/datasets', true)} ${this._body()}</div>`;
+    return html`<div class="page">${sectionTabs('Training', '/datasets', true)} ${this._body()}</div>`;
   }
 
   private _body(): TemplateResult {

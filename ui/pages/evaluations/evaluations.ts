@@ -14,7 +14,7 @@ import { Watch } from '../../state/store.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
 import { ListOrder } from '../../views/lists/list-order.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import './evaluation-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
@@ -67,7 +67,7 @@ export class Evaluations extends LightElement {
     const known = evaluations.value.value ?? [];
     const chosen = known.filter((one) => this._chosen.has(one)).map(this._chosen.idOf);
     return html`<div class="page">
-      ${trainingTabs('/training/evaluations')}
+      ${sectionTabs('Models', '/models/evaluations')}
       <header class="page-head">
         <div>
           <h1>Evaluations</h1>

@@ -21,7 +21,7 @@ import {
   whyIncomparable,
 } from '../../views/evaluation-words.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { type ComparedRow, comparedRows } from './compared-rows.ts';
 
 const refreshMs = 1_000;
@@ -84,9 +84,9 @@ export class EvaluationResults extends LightElement {
 
   protected override render(): TemplateResult {
     const { value, error } = this._found.value;
-    const all = html`<a href="/training/evaluations">All evaluations</a>`;
+    const all = html`<a href="/models/evaluations">All evaluations</a>`;
     return html`<div class="page">
-      ${trainingTabs('/training/evaluations', true)}
+      ${sectionTabs('Models', '/models/evaluations', true)}
       <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
       ${
         this._ids.length === 0

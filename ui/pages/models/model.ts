@@ -31,6 +31,7 @@ import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
 import { judgementSentence } from '../../views/runs/judgement.ts';
 import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
 import { exportBadge, verificationView } from '../../views/runs/verification.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
 import { useThroughApi } from './use-through-api.ts';
 
@@ -147,7 +148,7 @@ export class ModelPage extends LightElement {
   protected override render(): TemplateResult {
     if (this._shown === null) {
       return html`<div class="page">
-        <nav class="sub-tabs" aria-label="Models"><a href="/models">All models</a></nav>
+        ${sectionTabs('Models', '/models', true)}
         <h1>Model</h1>
         ${
           this._error === null
@@ -166,7 +167,7 @@ export class ModelPage extends LightElement {
     const { detail, lineage } = this._shown;
     const hasGguf = lineage.files.some(({ name }) => name.endsWith('.gguf'));
     return html`<div class="page">
-      <nav class="sub-tabs" aria-label="Models"><a href="/models">All models</a></nav>
+      ${sectionTabs('Models', '/models', true)}
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${formatMoment(lineage.created_at)} · ${formatBytes(detail.size_mb * 1e6)}</p>
@@ -180,7 +181,7 @@ export class ModelPage extends LightElement {
         <div class="actions">
           ${exportBadge(lineage)}
           <a class="button primary" href="/playground/${lineage.model_id}">Try it</a>
-          <a class="button" href="/training/evaluations?model=${lineage.model_id}">Evaluate…</a>
+          <a class="button" href="/models/evaluations?model=${lineage.model_id}">Evaluate…</a>
           <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
           <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
         </div>

@@ -12,6 +12,7 @@ import { listTable } from '../../views/lists/list-table.ts';
 import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
 import { MoreRows } from '../../views/lists/more-rows.ts';
 import { compareButton } from '../../views/runs/compare-button.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { modelColumns } from './model-columns.ts';
 import '../../views/lists/bulk-bar.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -90,10 +91,8 @@ export class ModelList extends LightElement {
   protected override render(): TemplateResult {
     const { value, error } = models.value;
     return html`<div class="page">
-      <header class="page-head">
-        <h1>Models</h1>
-        <div class="actions"><a class="button primary" href="/training">New training</a></div>
-      </header>
+      ${sectionTabs('Models', '/models')}
+      <h1>Models</h1>
       ${
         value === null
           ? html`<section class="card tall">

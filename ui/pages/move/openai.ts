@@ -9,7 +9,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { empty, errorPanel, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { movedFiles, movedJobs } from './moved-lists.ts';
 
 const pollMs = 1_000;
@@ -118,7 +118,7 @@ export class MoveOpenAi extends LightElement {
   protected override render(): TemplateResult {
     const move = this._move;
     return html`<div class="page">
-      ${trainingTabs('/datasets', true)}
+      ${sectionTabs('Training', '/datasets', true)}
       <header class="page-head"><h1>Import from OpenAI</h1></header>
       <section class="card" aria-label="Key">
         <p>

@@ -23,7 +23,7 @@ import { comparedLimit } from '../../views/runs/compare-button.ts';
 import { metricText } from '../../views/runs/run-charts.ts';
 import { runData } from '../../views/runs/run-data.ts';
 import { markLegend, runMarks } from '../../views/runs/run-marks.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 
 /** Merging the steps of several long runs is slow, so not on every frame. */
 const redrawMs = 500;
@@ -75,7 +75,7 @@ export class Compare extends LightElement {
     const runs = this._runs();
     const others = (jobs.value.value?.jobs ?? []).filter(({ job_id }) => !this._ids.includes(job_id));
     return html`<div class="page">
-      ${trainingTabs('/training/compare')}
+      ${sectionTabs('Training', '/training/runs', true)}
       <h1>Compare runs</h1>
       ${
         runs.length + others.length === 0

@@ -15,7 +15,7 @@ import { listTable } from '../../views/lists/list-table.ts';
 import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
 import { MoreRows } from '../../views/lists/more-rows.ts';
 import { compareButton } from '../../views/runs/compare-button.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { runColumns } from './run-columns.ts';
 import '../../views/lists/bulk-bar.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -97,11 +97,8 @@ export class History extends LightElement {
 
   protected override render(): TemplateResult {
     return html`<div class="page">
-      ${trainingTabs('/training/runs')}
-      <header class="page-head">
-        <h1>Runs</h1>
-        <div class="actions"><a class="button primary" href="/training">New training</a></div>
-      </header>
+      ${sectionTabs('Training', '/training/runs')}
+      <h1>Runs</h1>
       <section class="card" aria-label="Runs">${this._body()}</section>
     </div>`;
   }

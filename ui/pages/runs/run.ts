@@ -14,7 +14,7 @@ import { paced } from '../../state/runs/pace.ts';
 import type { Run } from '../../state/runs/run.ts';
 import { Watch } from '../../state/store.ts';
 import { runData } from '../../views/runs/run-data.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { chartsCard } from './charts-card.ts';
 import { logView } from './log-view.ts';
 import { type PageOfRun, RunActions } from './run-actions.ts';
@@ -84,7 +84,7 @@ export class RunPage extends LightElement implements LogView, PageOfRun {
     const isLeaving = this._actions.isBusy;
     if (job === null || (error?.status === 404 && !isLeaving)) {
       return html`<div class="page">
-        ${trainingTabs('/training/runs', true)}
+        ${sectionTabs('Training', '/training/runs', true)}
         <h1>${this.jobId}</h1>
         ${
           error === null
@@ -105,7 +105,7 @@ export class RunPage extends LightElement implements LogView, PageOfRun {
       </div>`;
     }
     return html`<div class="page">
-      ${trainingTabs('/training/runs', true)}
+      ${sectionTabs('Training', '/training/runs', true)}
       ${runHead(job, this.run, this._actions.buttons(job))}
       <nav class="views" aria-label="Views of this run">
         ${views.map(

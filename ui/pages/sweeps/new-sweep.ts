@@ -18,7 +18,7 @@ import { asServiceError } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { sweepDraft } from '../../state/sweep-draft.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import './space-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
@@ -112,7 +112,7 @@ export class NewSweep extends LightElement {
   protected override render(): TemplateResult {
     const { task, model, dataset, strategy, validationDataset } = draft.value;
     return html`<div class="page">
-      ${trainingTabs('/training/sweeps')}
+      ${sectionTabs('Training', '/training/sweeps')}
       <h1>New sweep</h1>
       <form class="training" novalidate @submit=${this._start} @input=${this._edited}>
         <div class="column">

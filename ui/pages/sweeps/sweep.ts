@@ -29,8 +29,8 @@ import { taskName } from '../../state/choice-words.ts';
 import { Remote } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { directionWords, sweepBadge, sweepPercent } from '../../views/sweep-words.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
 import { valueText } from './axes.ts';
 import { importanceBars } from './importance.ts';
 import './parallel-plot.ts';
@@ -93,7 +93,7 @@ export class SweepPage extends LightElement {
     const { value: sweep, error } = this._sweep.value;
     if (sweep === null || (error?.status === 404 && !this._action.busy)) {
       return html`<div class="page">
-        ${trainingTabs('/training/sweeps', true)}
+        ${sectionTabs('Training', '/training/sweeps', true)}
         <h1>${this.sweepId}</h1>
         ${
           error === null
@@ -105,7 +105,7 @@ export class SweepPage extends LightElement {
       </div>`;
     }
     return html`<div class="page">
-      ${trainingTabs('/training/sweeps', true)}
+      ${sectionTabs('Training', '/training/sweeps', true)}
       <header class="page-head">
         <div>
           <p class="eyebrow tabular">${sweep.sweep_id} · ${formatMoment(sweep.created_at)}</p>

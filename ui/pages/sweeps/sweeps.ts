@@ -9,8 +9,8 @@ import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../e
 import { latest, sweeps } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 import { sweepBadge } from '../../views/sweep-words.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
 
 /** All sweeps, newest first. */
 @customElement('hone-sweeps')
@@ -37,13 +37,12 @@ export class Sweeps extends LightElement {
 
   protected override render(): TemplateResult {
     return html`<div class="page">
-      ${trainingTabs('/training/sweeps')}
+      ${sectionTabs('Training', '/training/sweeps')}
       <header class="page-head">
         <div>
           <h1>Sweeps</h1>
           <p class="muted">Try combinations of settings to find the best.</p>
         </div>
-        <div class="actions"><a class="button primary" href="/training/sweeps/new">New sweep</a></div>
       </header>
       <section class="card" aria-label="Sweeps">${this._body()}</section>
     </div>`;

@@ -24,7 +24,7 @@ import { defaultSettings } from '../../settings/form-defaults.ts';
 import { readSettings } from '../../settings/setting-values.ts';
 import '../../settings/settings-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { trainingTabs } from '../../views/training-tabs.ts';
+import { sectionTabs } from '../../views/section-tabs.ts';
 
 /** The form for a new training, and what it will take. */
 @customElement('hone-training')
@@ -79,7 +79,7 @@ export class Training extends LightElement {
   protected override render(): TemplateResult {
     const faults = this._faults;
     return html`<div class="page">
-      ${trainingTabs('/training')}
+      ${sectionTabs('Training')}
       <div class="page-head">
         <h1>New training</h1>
         <hone-draft-origin></hone-draft-origin>

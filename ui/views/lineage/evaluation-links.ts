@@ -19,5 +19,5 @@ export function evaluationLinks(isOne: (evaluation: EvaluationSummary) => boolea
         >${id}</a
       >
       on ${nameText(dataset)} (${figures?.loss == null ? state : `loss ${formatNumber(figures.loss, 3)}`})`,
-  )}${more > 0 ? html`, <a href="/training/evaluations">${more} more</a>` : nothing}`;
+  )}${more > 0 ? html`, <a href="/models/evaluations">${more} more</a>` : nothing}`;
 }

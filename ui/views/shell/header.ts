@@ -6,18 +6,18 @@ import { Watch } from '../../state/store.ts';
 import '../../elements/connection-badge.ts';
 import { helpMenu } from './help-menu.ts';
 import { listenToKeys, type Opened, paletteKeys } from './keys.ts';
+import { newMenu } from './new-menu.ts';
 
-const tabs = [
-  { name: 'Dashboard', path: '/', first: undefined },
-  { name: 'Training', path: '/training', first: 'training' },
-  { name: 'Playground', path: '/playground', first: 'playground' },
+const sections = [
+  { name: 'Training', path: '/training/runs', first: 'training' },
   { name: 'Models', path: '/models', first: 'models' },
+  { name: 'Playground', path: '/playground', first: 'playground' },
 ] as const;
 
-/** The tab that an address belongs to: datasets are among the pages of trainings. */
-const tabOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
+/** The section that an address belongs to: datasets are among the pages of trainings. */
+const sectionOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
 
-/** The header of every page: tabs, connection, search, help and settings. */
+/** The header of every page: sections, what can be started, connection, search, help and settings. */
 @customElement('hone-header')
 export class Header extends LightElement {
   @state() private _opened: Opened | null = null;
@@ -56,7 +56,7 @@ export class Header extends LightElement {
   protected override render(): TemplateResult {
     const [first] = router.value.segments;
     return html`<header class="top">
-        <a class="brand" href="/" aria-label="Hone, dashboard">
+        <a class="brand" href="/" aria-label="Hone, dashboard" title="Dashboard" aria-current=${first === undefined ? 'page' : nothing}>
           <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
             <rect width="32" height="32" rx="7" class="brand-ground"></rect>
             <path d="M7 21.5 25 9v4.6L11.4 23H7z" class="brand-blade"></path>
@@ -64,12 +64,15 @@ export class Header extends LightElement {
           </svg>
           <span>Hone</span>
         </a>
-        <nav class="tabs" aria-label="Main">
-          ${tabs.map(
-            (tab) =>
-              html`<a href=${tab.path} aria-current=${tab.first === tabOf(first) ? 'page' : nothing}>${tab.name}</a>`,
-          )}
-        </nav>
+        <div class="sections">
+          <nav class="tabs" aria-label="Main">
+            ${sections.map(
+              ({ name, path, first: own }) =>
+                html`<a href=${path} aria-current=${own === sectionOf(first) ? 'page' : nothing}>${name}</a>`,
+            )}
+          </nav>
+          ${newMenu()}
+        </div>
         <div class="top-end">
           <hone-connection></hone-connection>
           <button type="button" class="tool" aria-label="Search" title="Search (${paletteKeys.join(' ')})" @click=${() => void this._open('palette')}>

@@ -11,7 +11,7 @@ export const pageKeys = [
   { letter: 'h', name: 'Dashboard', path: '/' },
   { letter: 'r', name: 'Runs', path: '/training/runs' },
   { letter: 's', name: 'Sweeps', path: '/training/sweeps' },
-  { letter: 'e', name: 'Evaluations', path: '/training/evaluations' },
+  { letter: 'e', name: 'Evaluations', path: '/models/evaluations' },
   { letter: 'c', name: 'Compare runs', path: '/training/compare' },
   { letter: 'd', name: 'Datasets', path: '/datasets' },
   { letter: 'p', name: 'Playground', path: '/playground' },

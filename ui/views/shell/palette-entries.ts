@@ -26,7 +26,7 @@ const action = (name: string, choose: () => void, ...details: string[]): Entry =
 const actions: readonly Entry[] = [
   action('New training', () => router.go('/training'), 'Fine-tune a model'),
   action('New sweep', () => router.go('/training/sweeps/new'), 'Search the best settings'),
-  action('New evaluation', () => router.go('/training/evaluations'), 'Score a dataset'),
+  action('New evaluation', () => router.go('/models/evaluations'), 'Score a dataset'),
   action('Import data', () => router.go('/datasets'), 'Files, the hub, other formats'),
   action('Import from OpenAI', () => router.go('/datasets/openai'), 'Files and jobs of an account'),
 ];
@@ -42,10 +42,10 @@ const themes: readonly Entry[] = (
 const pages: readonly Entry[] = [
   page('Dashboard', '/'),
   page('Runs', '/training/runs'),
-  page('Models', '/models'),
+  page('Models', '/models', 'Trained models'),
   page('Datasets', '/datasets'),
   page('Playground', '/playground', 'Chat with a model'),
-  page('Evaluations', '/training/evaluations'),
+  page('Evaluations', '/models/evaluations'),
   page('Sweeps', '/training/sweeps'),
   page('Compare runs', '/training/compare'),
   page('Access', '/access', 'Keys'),
