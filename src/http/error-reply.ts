@@ -36,13 +36,10 @@ export function errorReply(error: AppError): Reply {
 
 /** A reply with the headers that its error needs in every format (RFC 6750, section 3; RFC 9110, section 10.2.3). */
 export function withErrorHeaders(reply: Reply, { kind, details }: AppError): Reply {
-  const headers: Record<string, string> = {
-    ...(kind === 'unauthorized' ? { 'www-authenticate': 'Bearer' } : {}),
-    ...(kind === 'too_many' ? { 'retry-after': String(details.retryAfterSeconds) } : {}),
-  };
-  return Object.keys(headers).length === 0
-    ? reply
-    : new Reply(reply.status, reply.body, { ...reply.headers, ...headers });
+  const withHeader = (name: string, value: string) =>
+    new Reply(reply.status, reply.body, { ...reply.headers, [name]: value });
+  if (kind === 'unauthorized') return withHeader('www-authenticate', 'Bearer');
+  return kind === 'too_many' ? withHeader('retry-after', String(details.retryAfterSeconds)) : reply;
 }
 
 /** The kind of error for a status code, or `null`. */

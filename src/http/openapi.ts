@@ -75,28 +75,29 @@ export function buildOpenApi(
 }
 
 /** The responses that every route can give. */
-function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, ResponseDoc> {
+function commonResponses(entry: Route, schema: v.GenericSchema): Record<number, ResponseDoc | undefined> {
   const sends = entry.body !== undefined || entry.upload === true;
+  const isFree = entry.access === 'free';
   const refused: ResponseDoc = { description: 'Invalid request', schema };
   return {
-    ...(sends || entry.query !== undefined || entry.path.includes('{') ? { 400: refused } : {}),
-    ...(entry.access === 'free'
-      ? {}
+    400: sends || entry.query !== undefined || entry.path.includes('{') ? refused : undefined,
+    401: isFree
+      ? undefined
+      : { description: 'An access key is needed, or the one presented is not valid', schema },
+    429: isFree
+      ? undefined
       : {
-          401: { description: 'An access key is needed, or the one presented is not valid', schema },
-          429: {
-            description: 'Too many wrong access keys came from this address, or too many requests wait',
-            schema,
-          },
-        }),
+          description: 'Too many wrong access keys came from this address, or too many requests wait',
+          schema,
+        },
     403: {
       description: `The Host header is not allowed, the request comes from another origin, the access key does not allow this${entry.paths === undefined ? '' : ', or the client may not name this path'}`,
       schema,
     },
-    ...(sends ? { 413: { description: 'The body exceeds the size limit', schema } } : {}),
+    413: sends ? { description: 'The body exceeds the size limit', schema } : undefined,
     500: { description: 'Internal error', schema },
     503: { description: 'A required component is missing or busy', schema },
-    ...(entry.method === 'GET' ? {} : { 507: { description: 'The disk is full', schema } }),
+    507: entry.method === 'GET' ? undefined : { description: 'The disk is full', schema },
   };
 }
 
@@ -106,7 +107,7 @@ function operation(entry: Route, face: Face): Json {
       name,
       in: 'path',
       required: true,
-      schema: { type: 'string', minLength: 1, ...(digits ? { pattern: '^[0-9]+$' } : {}) },
+      schema: { type: 'string', minLength: 1, pattern: digits ? '^[0-9]+$' : undefined },
     }),
   );
   if (entry.query !== undefined) {
@@ -122,14 +123,14 @@ function operation(entry: Route, face: Face): Json {
     tags: [entry.tag],
     summary: entry.summary,
     operationId: `${entry.tag}_${entry.method}_${entry.path.replace(/\W+/g, '_')}`.toLowerCase(),
-    ...(parameters.length > 0 ? { parameters } : {}),
+    parameters,
     security: securityOf(entry),
     ...requestBody(entry),
     responses: Object.fromEntries(
-      Object.entries({ ...commonResponses(entry, face.error), ...entry.responses }).map(([status, doc]) => [
-        status,
-        response(withErrorExample(doc, Number(status), face)),
-      ]),
+      Object.entries({ ...commonResponses(entry, face.error), ...entry.responses }).flatMap(
+        ([status, doc]) =>
+          doc === undefined ? [] : [[status, response(withErrorExample(doc, Number(status), face))]],
+      ),
     ),
   };
 }
@@ -154,21 +155,10 @@ function requestBody(entry: Route): Json {
     properties: { file, ...properties },
     required: ['file', ...required],
   };
+  const content: Record<string, Json> = upload ? { 'multipart/form-data': { schema: formSchema } } : {};
+  if (body !== undefined) content['application/json'] = { schema: schemaOf(body), example: bodyExample };
   return {
-    requestBody: {
-      required: upload === true || body === undefined || !mayBeAbsent(body),
-      content: {
-        ...(upload ? { 'multipart/form-data': { schema: formSchema } } : {}),
-        ...(body === undefined
-          ? {}
-          : {
-              'application/json': {
-                schema: schemaOf(body),
-                example: bodyExample,
-              },
-            }),
-      },
-    },
+    requestBody: { required: upload === true || body === undefined || !mayBeAbsent(body), content },
   };
 }
 
@@ -181,22 +171,13 @@ function withErrorExample(doc: ResponseDoc, status: number, face: Face): Respons
 
 function response(doc: ResponseDoc): Json {
   if (doc.schema === undefined && doc.contentType === undefined) return { description: doc.description };
-  return {
-    description: doc.description,
-    content: {
-      [doc.contentType ?? 'application/json']: {
-        ...(doc.schema ? { schema: schemaOf(doc.schema) } : {}),
-        example: doc.example,
-      },
-      ...(doc.alternativeContentType
-        ? {
-            [doc.alternativeContentType]: doc.eventSchema
-              ? { 'x-event-schema': schemaOf(doc.eventSchema) }
-              : {},
-          }
-        : {}),
-    },
+  const { description, contentType = 'application/json', alternativeContentType, schema, eventSchema } = doc;
+  const content: Record<string, Json> = {
+    [contentType]: { schema: schema && schemaOf(schema), example: doc.example },
   };
+  if (alternativeContentType !== undefined)
+    content[alternativeContentType] = { 'x-event-schema': eventSchema && schemaOf(eventSchema) };
+  return { description, content };
 }
 
 /** Merges two operations of one path: the summary of the first, the responses of both. */

@@ -15,12 +15,13 @@ const asked = {
   ...{ validationFile: 'file-2', learningRateMultiplier: 2 },
 };
 
+const succeeded = { state: 'succeeded', asked, modelName: 'mine', trainingFile: 'file-1' } as const;
+const made = { resultFile: 'file-3', learningRateMultiplier: 2, settings: null };
+/** As a client gets it. */
 const told = (change: Partial<FineTuningJob>, of: object = {}) =>
-  presentFineTuningJob({
-    ...{ job: { ...job, ...of }, state: 'succeeded', asked, modelName: 'mine', trainingFile: 'file-1' },
-    ...{ resultFile: 'file-3', learningRateMultiplier: 2, settings: null },
-    ...change,
-  });
+  JSON.parse(
+    JSON.stringify(presentFineTuningJob({ job: { ...job, ...of }, ...succeeded, ...made, ...change })),
+  );
 
 test('a job that has succeeded names its files, its model and its tokens', () => {
   const { id, validation_file, result_files, trained_tokens, finished_at, metadata, error } = told({});

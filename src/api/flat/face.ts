@@ -66,9 +66,9 @@ function system(services: Services) {
               : { available, reason }),
           })),
           http,
-          ...(parallel === 1 ? {} : { parallel }),
-          ...(databaseNotice === null ? {} : { database_notice: databaseNotice }),
-          ...(cluster === null ? {} : { cluster }),
+          parallel: parallel === 1 ? undefined : parallel,
+          database_notice: databaseNotice ?? undefined,
+          cluster: cluster ?? undefined,
         };
       },
     }),

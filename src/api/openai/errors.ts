@@ -50,7 +50,7 @@ export function namingInput(thrown: unknown, field: string, isList = false): unk
   return new AppError(kind, message, {
     cause: thrown,
     issues: [{ loc: ['body', field, ...(isList ? [String(index)] : [])], msg: message, type: 'model_input' }],
-    details: { ...details, ...(contextTokens === undefined ? {} : { code: 'context_length_exceeded' }) },
+    details: contextTokens === undefined ? details : { ...details, code: 'context_length_exceeded' },
   });
 }
 

@@ -60,7 +60,10 @@ export function presentAnalysis({ shape, lengths, duplicates: found, overlapWith
 }
 
 const presentValidation = ({ validation: { valid, shape, errors, totalErrors } }: Dataset) => ({
-  ...{ valid, shape, errors: [...errors], total_errors: totalErrors },
+  valid,
+  shape,
+  errors: [...errors],
+  total_errors: totalErrors,
 });
 
 export const presentEdited = (dataset: Dataset, version: string) => ({

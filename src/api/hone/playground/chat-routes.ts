@@ -103,14 +103,7 @@ export function chatRoutes({ chats }: Services) {
         400: refused,
         404: noChat,
       },
-      handle: ({ params, body: { name, chosen, turns } }) =>
-        presentSummary(
-          chats.change<s.Turn>(params.chat_id, {
-            ...(name === undefined ? {} : { name }),
-            ...(chosen === undefined ? {} : { chosen }),
-            ...(turns === undefined ? {} : { turns }),
-          }),
-        ),
+      handle: ({ params, body }) => presentSummary(chats.change<s.Turn>(params.chat_id, body)),
     }),
     route({
       method: 'DELETE',

@@ -71,9 +71,9 @@ export const chatBody = v.strictObject({
 });
 
 export const chatChange = v.strictObject({
-  name: v.optional(name),
-  chosen: v.optional(chosen),
-  turns: v.optional(turns),
+  name: v.exactOptional(name),
+  chosen: v.exactOptional(chosen),
+  turns: v.exactOptional(turns),
 });
 
 export const chatQuery = v.object({

@@ -27,7 +27,7 @@ export interface Spelling<C extends object, L extends object> {
 }
 
 export const chatSpelling: Spelling<
-  { message: { role: string; content: string; refusal: null; reasoning_content?: string } },
+  { message: { role: string; content: string; refusal: null; reasoning_content: string | undefined } },
   ReturnType<typeof presentChatLogprobs>
 > = {
   idPrefix: 'chatcmpl-',
@@ -39,14 +39,14 @@ export const chatSpelling: Spelling<
       role: 'assistant',
       content,
       refusal: null,
-      ...(reasoning === null ? {} : { reasoning_content: reasoning }),
+      reasoning_content: reasoning ?? undefined,
     },
   }),
   piece: (content, first, reasoning) => ({
     delta: {
-      ...(first ? { role: 'assistant' } : {}),
-      ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-      ...(content === '' && (!first || reasoning !== '') ? {} : { content }),
+      role: first ? 'assistant' : undefined,
+      reasoning_content: reasoning || undefined,
+      content: content === '' && (!first || reasoning !== '') ? undefined : content,
     },
   }),
   createLogprobs: () => presentChatLogprobs,
@@ -72,7 +72,7 @@ interface Completion<C extends object, L> {
     readonly index: number;
     readonly logprobs: L | null;
     readonly finish_reason: string;
-    readonly stop_reason?: string;
+    readonly stop_reason: string | undefined;
   })[];
   readonly usage: ReturnType<typeof usageOf>;
 }
@@ -92,7 +92,7 @@ function usageOf(results: readonly PlaygroundAnswer[]) {
 
 const endOf = ({ finishReason, stoppedAt }: PlaygroundAnswer) => ({
   finish_reason: finishReason === 'length' ? 'length' : 'stop',
-  ...(stoppedAt === undefined ? {} : { stop_reason: stoppedAt }),
+  stop_reason: stoppedAt,
 });
 
 /**
@@ -141,7 +141,7 @@ export async function complete<C extends object, L extends object>(
     ...head,
     object: spelling.pieceObject,
     choices,
-    ...(stream.includeUsage ? { usage } : {}),
+    usage: stream.includeUsage ? usage : undefined,
   });
   const answers = Array.from({ length: count }, () => ({
     first: true,

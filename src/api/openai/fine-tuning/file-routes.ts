@@ -18,11 +18,11 @@ const present = (file: FineTuningFile) => ({
   object: 'file' as const,
   bytes: file.bytes,
   created_at: unixSeconds(file.createdAt),
-  ...(file.expiresAt === null ? {} : { expires_at: unixSeconds(file.expiresAt) }),
+  expires_at: file.expiresAt === null ? undefined : unixSeconds(file.expiresAt),
   filename: file.filename,
   purpose: file.purpose,
   status: file.fault === null ? ('processed' as const) : ('error' as const),
-  ...(file.fault === null ? {} : { status_details: file.fault }),
+  status_details: file.fault ?? undefined,
 });
 
 /** `/v1/files`: the datasets, and the results of jobs. */

@@ -51,10 +51,11 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
     hyperparameters,
     method: {
       type,
-      ...(type === 'supervised' ? { supervised: { hyperparameters } } : {}),
-      ...(type === 'dpo'
-        ? { dpo: { hyperparameters: { ...hyperparameters, beta: settings?.beta ?? ('auto' as const) } } }
-        : {}),
+      supervised: type === 'supervised' ? { hyperparameters } : undefined,
+      dpo:
+        type === 'dpo'
+          ? { hyperparameters: { ...hyperparameters, beta: settings?.beta ?? ('auto' as const) } }
+          : undefined,
     },
     integrations: [],
     metadata: { ...asked?.metadata },
