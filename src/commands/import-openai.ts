@@ -69,9 +69,8 @@ async function call(
 ): Promise<Move> {
   const response = await fetchLocal(service, where, {
     method,
-    ...(body === undefined
-      ? {}
-      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    headers: { 'content-type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
   }).catch((cause) => {
     throw new AppError('unavailable', `The service at ${service.url} does not respond. Start it again.`, {
       cause,

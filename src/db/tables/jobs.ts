@@ -65,7 +65,9 @@ export type NewJob = Pick<
   Partial<Pick<JobRow, 'displayName'>>;
 /** A job with a known number: one that is registered again. */
 export type KnownJob = NewJob & Pick<JobRow, 'id'>;
-export type JobChange = Partial<Omit<JobRow, 'id' | 'modelId' | 'createdAt' | Derived>>;
+type Changeable = Omit<JobRow, 'id' | 'modelId' | 'createdAt' | Derived>;
+/** What is `undefined` stays. */
+export type JobChange = { readonly [C in keyof Changeable]?: Changeable[C] | undefined };
 
 const jsonColumns = new Set([
   'spec',
@@ -272,7 +274,8 @@ export function createJobStore(db: Db): JobStore {
       return Number(insert.run({ id: null, displayName: '', ...job }).lastInsertRowid);
     },
     update(id, change) {
-      const keys = Object.keys(change) as (keyof JobChange)[];
+      const names = Object.keys(change) as (keyof JobChange)[];
+      const keys = names.filter((name) => change[name] !== undefined);
       if (keys.length === 0) return;
       const assignments = keys.map((key) => `${columnNames[key]} = ?`).join(', ');
       revision += 1;

@@ -65,6 +65,7 @@ export const toFrame = (event: EventRow): Frame => ({
   seq: event.seq,
   time: event.time,
   type: event.type as FrameType,
+  // The payload of a deleted job's frame names it.
   ...(event.jobId === null ? {} : { job_id: jobName(event.jobId) }),
 });
 

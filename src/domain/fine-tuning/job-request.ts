@@ -29,9 +29,13 @@ const keptCheckpoints = 3;
 const largestRate = 1;
 
 /** Splits a batch into steps of at most the recommended size for a device. */
-function splitBatch(batchSize: number, recommended: number): { perDevice: number; accumulated: number } {
-  for (let perDevice = Math.min(recommended, batchSize); ; perDevice -= 1) {
-    if (batchSize % perDevice === 0) return { perDevice, accumulated: batchSize / perDevice };
+function splitBatch(
+  batchSize: number,
+  recommended: number,
+): Pick<Settings, 'per_device_train_batch_size' | 'gradient_accumulation_steps'> {
+  for (let size = Math.min(recommended, batchSize); ; size -= 1) {
+    if (batchSize % size === 0)
+      return { per_device_train_batch_size: size, gradient_accumulation_steps: batchSize / size };
   }
 }
 
@@ -54,29 +58,20 @@ export function toTrainingRequest(
     const msg = `Field "${place.join('.')}": must be at most ${largestRate / recommended.learning_rate}; it multiplies the recommended learning rate of ${recommended.learning_rate}`;
     throw refusal([{ loc: ['body', ...place], msg, type: 'value_error' }]);
   }
-  const batch = batchSize === null ? null : splitBatch(batchSize, recommended.per_device_train_batch_size);
-  const settings = {
-    ...(epochs === null ? {} : { num_train_epochs: epochs }),
-    ...(batch === null
-      ? {}
-      : {
-          per_device_train_batch_size: batch.perDevice,
-          gradient_accumulation_steps: batch.accumulated,
-        }),
-    ...(learningRateMultiplier === null ? {} : { learning_rate: learningRate }),
-    ...(beta === null ? {} : { beta }),
-    ...(request.seed === null ? {} : { seed: request.seed }),
-  };
-  const perEpoch = totalSteps({ ...recommended, ...settings, num_train_epochs: 1 }, 'sft', dataset.rows);
+  const batch = batchSize === null ? {} : splitBatch(batchSize, recommended.per_device_train_batch_size);
   return {
     task: 'text-generation',
     model_name: request.model,
     dataset: dataset.name,
-    ...(validationDataset === null ? {} : { validation_dataset: validationDataset }),
+    validation_dataset: validationDataset ?? undefined,
     strategy: request.method === 'dpo' ? 'dpo' : 'sft',
     queue: true,
-    ...settings,
-    save_steps: perEpoch,
+    ...batch,
+    num_train_epochs: epochs ?? undefined,
+    learning_rate: learningRateMultiplier === null ? undefined : learningRate,
+    beta: beta ?? undefined,
+    seed: request.seed ?? undefined,
+    save_steps: totalSteps({ ...recommended, ...batch, num_train_epochs: 1 }, 'sft', dataset.rows),
     save_total_limit: keptCheckpoints,
   };
 }

@@ -78,7 +78,7 @@ export function applyLines(
           ...withoutHead(line),
           progress: progressOf(current),
           expected_end: expectedEndOf(current),
-          ...(hardware === null ? {} : { hardware }),
+          hardware: hardware ?? undefined,
         });
         break;
       }
@@ -91,8 +91,8 @@ export function applyLines(
           level: 'info',
           kind: 'sample',
           ...answer,
-          ...(reference === null ? {} : { reference }),
-          ...(file === null ? {} : { file }),
+          reference: reference ?? undefined,
+          file: file ?? undefined,
         });
         break;
       }
@@ -132,7 +132,7 @@ function withoutHead(line: JournalLine): Record<string, unknown> {
 
 /** The fields of a `status` frame. */
 export function statusPayload(job: Job): Record<string, unknown> {
-  return { state: job.state, ...progressPayload(job), ...(job.discardRequested ? { discarded: true } : {}) };
+  return { state: job.state, ...progressPayload(job), discarded: job.discardRequested || undefined };
 }
 
 function progressPayload(job: Job): Record<string, unknown> {

@@ -114,7 +114,7 @@ function overfitted(run: JudgedRun): Found | null {
     sentence: `Overfitted: the evaluation loss was best at step ${best.step} (${lossText(best.loss as number)}) and had risen to ${lossText(loss.tuned)} by step ${lastStep}. ${
       isKept ? `Use the checkpoint from step ${best.step}.` : 'Train again and keep the best checkpoint.'
     }`,
-    changes: { keep_best: true, ...(maxSteps > 0 ? {} : { num_train_epochs: enough }) },
+    changes: maxSteps > 0 ? { keep_best: true } : { keep_best: true, num_train_epochs: enough },
     checkpoint: isKept ? best.step : null,
   };
 }
@@ -157,7 +157,8 @@ function learned(run: JudgedRun): Found {
     const { name, base, tuned } = metric as NonNullable<typeof metric>;
     const before = base === null ? '' : ` from ${numberText(base)}`;
     return {
-      ...{ kind: 'learned' as const, ...plain },
+      ...plain,
+      kind: 'learned',
       sentence: `Learned: ${name} rose${before} to ${numberText(tuned)} ${on}.${kept}`,
     };
   }
@@ -171,7 +172,7 @@ function learned(run: JudgedRun): Found {
     loss.base === null
       ? `Trained: the evaluation loss is ${lossText(loss.tuned)} ${on}.`
       : `Learned: the evaluation loss fell from ${lossText(loss.base)} to ${lossText(loss.tuned)} ${on}.`;
-  return { ...{ kind: 'learned' as const, ...plain }, sentence: `${change}${right}${kept}` };
+  return { ...plain, kind: 'learned', sentence: `${change}${right}${kept}` };
 }
 
 /** The share of right tokens of the model's own weights. */
@@ -184,7 +185,8 @@ const accuracyOf = ({ evaluations, bestStep }: JudgedRun): number | null =>
 /** More steps where they were few, and a higher rate where it was lower than suits the model. */
 function better({ learningRate, suitedRate, ...run }: JudgedRun): Judgement['changes'] {
   const isLow = suitedRate !== null && learningRate < lowRate * suitedRate;
-  const changes = { ...longer(run), ...(isLow ? { learning_rate: suitedRate } : {}) };
+  const changes = longer(run);
+  if (isLow) changes.learning_rate = suitedRate;
   return Object.keys(changes).length === 0 ? null : changes;
 }
 

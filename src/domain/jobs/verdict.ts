@@ -165,7 +165,7 @@ function readPrompts(
       checkpoints: [],
       file: null,
     };
-    prompts.set(prompt, { ...found, ...answerOf(found, text, step, file, kept, lastStep) });
+    prompts.set(prompt, withAnswer(found, text, step, file, kept, lastStep));
   }
   return [...prompts.values()];
 }
@@ -178,20 +178,21 @@ interface Sample {
   readonly file?: string;
 }
 
-/** The fields that an answer changes; a step that was repeated after a resume counts once. */
-function answerOf(
-  { checkpoints }: GoldenPrompt,
+/** A prompt after another answer; a step that was repeated after a resume counts once. */
+function withAnswer(
+  found: GoldenPrompt,
   text: string,
   step: number,
   file: string | undefined,
   kept: readonly number[],
   lastStep: number,
-): Partial<GoldenPrompt> {
-  if (file !== undefined) return { file: { quantization: file, text } };
-  if (step === 0) return { base: text };
-  const others = checkpoints.filter((answer) => answer.step !== step);
+): GoldenPrompt {
+  if (file !== undefined) return { ...found, file: { quantization: file, text } };
+  if (step === 0) return { ...found, base: text };
+  const others = found.checkpoints.filter((answer) => answer.step !== step);
   return {
-    ...(step === lastStep ? { tuned: text } : {}),
-    ...(kept.includes(step) ? { checkpoints: [...others, { step, text }] } : {}),
+    ...found,
+    tuned: step === lastStep ? text : found.tuned,
+    checkpoints: kept.includes(step) ? [...others, { step, text }] : found.checkpoints,
   };
 }

@@ -107,7 +107,7 @@ export function createExporter(options: ExporterOptions): Exporter {
       emit('export', null, {
         ...aboutExport(model, types),
         state: state === 'done' ? 'completed' : 'failed',
-        ...(state === 'done' ? {} : { error: [reason, advice].filter(Boolean).join(' ') }),
+        error: state === 'done' ? undefined : [reason, advice].filter(Boolean).join(' '),
         export: after.export,
       });
     });

@@ -6,7 +6,7 @@ type Config = Readonly<Record<string, unknown>>;
 /** What a model keeps of the settings of its training: all, and whether its base is an adapter that was merged first. */
 export const keptConfig = ({ settings, model }: JobSpec): Config => ({
   ...settings,
-  ...(model.adapter === undefined ? {} : { merge_adapter: true }),
+  merge_adapter: model.adapter === undefined ? undefined : true,
 });
 
 /** Whether the base of a model with this configuration is an adapter that was merged first. */

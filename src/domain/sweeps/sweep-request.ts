@@ -21,9 +21,9 @@ function dimensionOf(name: VariedSetting): v.GenericSchema<Written> {
     v.minLength(1, 'must have at least one value'),
     v.maxLength(sweepBounds.choices),
   );
-  const range = { low: v.optional(value), high: v.optional(value), log: v.optional(v.boolean()) };
-  const entries = { choices: v.optional(choices), ...(isNumber(settings[name]) ? range : {}) };
-  return v.strictObject(entries) as unknown as v.GenericSchema<Written>;
+  const chosen = { choices: v.optional(choices) };
+  const ranged = { ...chosen, low: v.optional(value), high: v.optional(value), log: v.optional(v.boolean()) };
+  return v.strictObject(isNumber(settings[name]) ? ranged : chosen) as unknown as v.GenericSchema<Written>;
 }
 
 /** A training request whose settings vary. */

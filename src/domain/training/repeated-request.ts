@@ -11,17 +11,14 @@ export function repeatedRequest(job: Job): Partial<TrainingRequest> | null {
   return {
     task: job.task,
     model_name: job.modelName,
-    ...(spec.model?.adapter === undefined ? {} : { merge_adapter: true }),
+    merge_adapter: spec.model?.adapter === undefined ? undefined : true,
     dataset: job.datasetName,
     provider: job.provider,
     strategy: job.strategy,
     ...settings,
     // They exclude each other.
-    ...(validation == null ? { eval_split } : { validation_dataset: validation.name }),
-    ...(made === null
-      ? { export: 'none' as const }
-      : made?.required === true
-        ? { export: { quantizations: [...made.quantizations] } }
-        : {}),
+    eval_split: validation == null ? eval_split : undefined,
+    validation_dataset: validation?.name,
+    export: made === null ? 'none' : made?.required ? { quantizations: [...made.quantizations] } : undefined,
   };
 }

@@ -3,11 +3,10 @@ import * as assert from 'uvu/assert';
 import type { Job } from '../../../src/domain/job-record/job.ts';
 import { repeatedRequest } from '../../../src/domain/training/repeated-request.ts';
 
+const run = { task: 'text-generation', modelName: 'a/b', datasetName: 'rows.jsonl', provider: 'standard' };
+/** As a client gets it. */
 const repeated = (spec: object | null) =>
-  repeatedRequest({
-    ...{ task: 'text-generation', modelName: 'a/b', datasetName: 'rows.jsonl', provider: 'standard' },
-    ...{ strategy: 'sft', spec },
-  } as unknown as Job);
+  JSON.parse(JSON.stringify(repeatedRequest({ ...run, strategy: 'sft', spec } as unknown as Job)));
 const settings = { learning_rate: 1e-4, eval_split: 0.1 };
 
 test('a run is repeated with its settings, and the split or the dataset that it was validated on', () => {

@@ -48,16 +48,26 @@ const latestSteps = 12;
 
 /** The clock of an attempt that starts now. */
 export const startClock = (plan: TimePlan, at: number): RunClock => ({
-  ...{ plan, at, part: 'start', progress: null, spent: {}, step: 0, total: null, isWhole: true },
-  ...{
-    timed: 0,
-    stepSeconds: 0,
-    between: 0,
-    stepAt: null,
-    sinceStep: { isPlain: false, evaluated: 0, answered: 0 },
-  },
-  ...{ answers: 0, answersSeconds: 0, answeredStep: null },
-  ...{ evaluations: 0, evaluationSeconds: 0, baseSeconds: null, evaluatedStep: 0 },
+  plan,
+  at,
+  part: 'start',
+  progress: null,
+  spent: {},
+  step: 0,
+  total: null,
+  isWhole: true,
+  timed: 0,
+  stepSeconds: 0,
+  between: 0,
+  stepAt: null,
+  sinceStep: { isPlain: false, evaluated: 0, answered: 0 },
+  answers: 0,
+  answersSeconds: 0,
+  answeredStep: null,
+  evaluations: 0,
+  evaluationSeconds: 0,
+  baseSeconds: null,
+  evaluatedStep: 0,
 });
 
 /** The clock after a line of the journal. */
@@ -137,14 +147,12 @@ function withStep(clock: RunClock, step: number, total: number): RunClock {
   const { at, stepAt, sinceStep, step: before } = clock;
   const next: RunClock = {
     ...clock,
-    ...{
-      part: 'train',
-      progress: null,
-      step,
-      total,
-      stepAt: at,
-      sinceStep: { isPlain: true, evaluated: 0, answered: 0 },
-    },
+    part: 'train',
+    progress: null,
+    step,
+    total,
+    stepAt: at,
+    sinceStep: { isPlain: true, evaluated: 0, answered: 0 },
   };
   if (stepAt === null || step <= before) return next;
   const seconds = (at - stepAt - sinceStep.evaluated - sinceStep.answered) / (step - before);

@@ -21,7 +21,7 @@ export async function removeJob(parts: JobParts, id: number): Promise<void> {
     emit('status', null, {
       job_id: jobName(id),
       state: 'deleted',
-      ...(discardRequested ? { discarded: true } : {}),
+      discarded: discardRequested || undefined,
     });
   });
   await rm(folder(id), { recursive: true, force: true });

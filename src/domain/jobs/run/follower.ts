@@ -61,9 +61,9 @@ export function createFollower(
         lastMetric,
         clock,
         artifacts,
-        ...(spec === before.spec ? {} : { spec }),
+        spec: spec === before.spec ? undefined : spec,
         // The offset of a line that ends the job is stored together with the outcome.
-        ...(ending === null ? { journalOffset } : {}),
+        journalOffset: ending === null ? journalOffset : undefined,
       });
       return ending;
     });

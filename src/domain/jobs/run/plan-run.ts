@@ -21,7 +21,12 @@ export async function planRun(
 ): Promise<TimePlan> {
   const { settings, dataset, validation, export: made } = spec as JobSpec;
   return planTime(earlierRuns(modelName), {
-    ...{ strategy, provider, settings, bytesPerRow, dataset: dataset.name, rows: dataset.rows },
+    strategy,
+    provider,
+    settings,
+    bytesPerRow,
+    dataset: dataset.name,
+    rows: dataset.rows,
     heldOutRows: validation?.rows ?? heldOutRows(dataset.rows, settings.eval_split),
     steps: totalSteps(settings, strategy, dataset.rows),
     quantizations: made?.quantizations ?? [],
