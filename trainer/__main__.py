@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "spec": {},
     "folder": {},
+    "model": {},
     "types": {},
     "number": {"type": int},
     "parent": {"type": int},
@@ -56,6 +57,9 @@ VERBS = {
         "run",
         "export_again",
         ("spec", "folder", "types"),
+    ),
+    "download": Verb(
+        "downloads a base model to the hub cache", "model.download", "download", ("model",), needs_torch=False
     ),
     "preview": Verb(
         "prints the first rows as training sees them",

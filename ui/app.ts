@@ -17,6 +17,7 @@ import './pages/evaluations/evaluations.ts';
 import './pages/evaluations/results.ts';
 import './pages/help/help.ts';
 import './pages/runs/history.ts';
+import './pages/models/base/base-models.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
 import './pages/move/openai.ts';
@@ -122,6 +123,7 @@ export class App extends LightElement {
     }
     if (first === 'playground') return html`<hone-playground .modelId=${second ?? ''}></hone-playground>`;
     if (first === 'models') {
+      if (second === 'base') return html`<hone-base-models></hone-base-models>`;
       if (second === 'evaluations') {
         return third === 'results'
           ? html`<hone-evaluation-results></hone-evaluation-results>`
@@ -176,6 +178,7 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'help') return 'Help';
   if (first === 'settings') return 'Settings';
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
+  if (first === 'models' && second === 'base') return 'Base models';
   if (first === 'models' && second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

@@ -132,6 +132,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
         evaluations.close(),
         training.jobs.close(),
         training.imports.close(),
+        training.hubModels.close(),
         models.exporter.close(),
         engine.close(),
       ]);

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
-import { createLocalModels } from '../domain/base-models/local-models.ts';
 import { createSelection } from '../domain/base-models/selection.ts';
 import { createDatasets } from '../domain/datasets/datasets.ts';
 import { createExampleDatasets } from '../domain/datasets/example-datasets.ts';
 import { createImports } from '../domain/datasets/imports/imports.ts';
-import { findStarter } from '../domain/datasets/starter-model.ts';
 import { createEarlierRuns } from '../domain/jobs/earlier-runs.ts';
 import { createJobs } from '../domain/jobs/jobs.ts';
 import { createShare } from '../domain/jobs/run/devices.ts';
@@ -18,18 +16,20 @@ import { createSettingsContext } from '../domain/training/settings-context.ts';
 import { createLauncher } from '../trainer/processes/launcher.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
 import { version } from '../version.ts';
+import { composeBaseModels } from './base-models.ts';
 import type { Foundation } from './foundation.ts';
 import type { composeMachine } from './machine.ts';
 import type { composeModels } from './models.ts';
 
 /** From choosing a model and a dataset to running the training jobs. */
 export function composeTraining(
-  { config, logger, store, frames, hub }: Foundation,
+  foundation: Foundation,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
   onTrainings: () => void,
 ) {
+  const { config, logger, store, frames, hub } = foundation;
   const { jobsDir, logsDir, limits } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
@@ -86,11 +86,7 @@ export function composeTraining(
       recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
     }),
     selection,
-    localModels: createLocalModels({
-      starter: () => findStarter(starterDirs),
-      trained: () =>
-        store.jobs.list({ states: [], limit: 200, offset: 0 }).jobs.map(({ modelName }) => modelName),
-    }),
+    ...composeBaseModels(foundation, selection, sizeOf, starterDirs),
     planner,
     previewer,
     datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),

@@ -12,6 +12,7 @@ export type FrameType =
   | 'model'
   | 'identity'
   | 'import'
+  | 'download'
   | 'analysis'
   | 'sweep'
   | 'evaluation';

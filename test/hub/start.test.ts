@@ -3,6 +3,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Json } from '../client.ts';
 import {
   endAll,
   quickRequest,
@@ -11,6 +12,7 @@ import {
   type TestService,
   temporaryFolder,
   tinyModel,
+  until,
   untilEnded,
 } from '../service.ts';
 import { type LoopbackHub, startLoopbackHub } from './loopback.ts';
@@ -23,6 +25,7 @@ const olderModels: string[] = [];
 test.before(async () => {
   hub = await startLoopbackHub();
   hub.addModel('someone/t5', tinyModel('t5'));
+  hub.addModel('someone/small', tinyModel('llama'));
   const coded = join(temporaryFolder(), 'model');
   cpSync(tinyModel('llama'), coded, { recursive: true });
   const config = JSON.parse(readFileSync(join(coded, 'config.json'), 'utf8'));
@@ -95,6 +98,45 @@ test('a T5 model: requested GGUF types are refused; without a request, it is tra
   const ended = await untilEnded(service);
   assert.is(ended.status, 'completed', JSON.stringify(ended));
   assert.equal((await service.call('GET', `/api/jobs/${body.job_id}`)).body.quantizations, []);
+});
+
+test('a model is downloaded by itself, cancelled without a trace, listed with its facts, and deleted', async () => {
+  const download = (model: string) => service.call('POST', '/api/base_models/downloads', { model });
+  const downloads = async () => (await service.call('GET', '/api/base_models/downloads')).body.downloads;
+  const listed = async () =>
+    (await service.call('GET', '/api/base_models')).body.models.find(
+      ({ model }: Json) => model === 'someone/small',
+    );
+  const remove = (model: string) =>
+    service.call('DELETE', `/api/base_models?model=${encodeURIComponent(model)}`);
+  assert.is((await download('someone/nothing')).status, 403);
+  assert.is((await download(tinyModel('llama'))).status, 400);
+  assert.is((await remove('someone/small')).status, 404);
+
+  const isAsked = () => hub.seen.some(({ path }) => /someone\/small\/resolve.*safetensors/.test(path));
+  const hangs = { match: /^GET/, how: { hang: true } } as const;
+  hub.storage.faults.push(hangs);
+  hub.faults.push({ ...hangs, match: /^GET .*someone\/small\/resolve.*safetensors/ });
+  const { body: first } = await download('someone/small');
+  assert.is(first.state, 'running');
+  assert.is((await download('someone/small')).body.id, first.id, 'one download of a model at a time');
+  await until(isAsked, 'its weights are asked for');
+  assert.is((await remove('someone/small')).status, 409);
+  const cancelled = await service.call('DELETE', `/api/base_models/downloads/${first.id}`);
+  assert.is(cancelled.status, 200, JSON.stringify(cancelled.body));
+  assert.equal(await downloads(), []);
+  assert.is((await remove('someone/small')).status, 404, 'nothing is left of it');
+
+  for (const { faults } of [hub, hub.storage]) faults.length = 0;
+  assert.is((await download('someone/small')).status, 200);
+  await until(async () => (await downloads())[0].state !== 'running', 'it ends');
+  assert.is((await downloads())[0].error, null);
+  const { kind, bytes, parameters, memory_bytes: memory, fits, last_used: used } = await listed();
+  assert.equal([kind, fits, used], ['hub', true, null]);
+  assert.ok(bytes > parameters && parameters > 0 && memory > 0, `${bytes} ${parameters} ${memory}`);
+  assert.is((await download('someone/small')).status, 409);
+  assert.is((await remove('someone/small')).status, 200);
+  assert.is(await listed(), undefined);
 });
 
 test.run();

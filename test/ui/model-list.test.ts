@@ -5,6 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
 import { root } from '../folders.ts';
+import { type LoopbackHub, startLoopbackHub } from '../hub/loopback.ts';
 import { line, makeArtifacts, makeJobFolder } from '../jobs/made-folders.ts';
 import {
   endAll,
@@ -13,12 +14,14 @@ import {
   supportRows,
   type TestService,
   temporaryFolder,
+  tinyModel,
   until,
 } from '../service.ts';
 import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPictures, openPage, sees } from './browser.ts';
 
 let service: TestService;
+let hub: LoopbackHub;
 /** The models by the number of their run. */
 const models = new Map<number, Json>();
 
@@ -48,7 +51,10 @@ test.before(async () => {
   for (const [index, base] of ['owner/small', 'owner/large', 'owner/large', 'owner/old'].entries()) {
     makeRun(dataDir, index + 1, base);
   }
-  service = await startService({ dataDir });
+  hub = await startLoopbackHub();
+  hub.addModel('someone/small', tinyModel('llama'));
+  const env = { HF_ENDPOINT: hub.url, HF_HOME: temporaryFolder(), HUB_TOKEN: '', HF_HUB_OFFLINE: '0' };
+  service = await startService({ dataDir, env });
   const catalog = async (): Promise<Json[]> => (await service.call('GET', '/api/catalog')).body.models;
   await until(async () => (await catalog()).length === 4, 'the models are stored');
   for (const model of await catalog()) models.set(Number(model.job_id.replace('train_', '')), model);
@@ -61,12 +67,13 @@ test.before(async () => {
   await name(4, { display_name: 'Orphan' });
   await service.end();
   storeEvaluation(dataDir);
-  service = await startService({ dataDir });
+  service = await startService({ dataDir, env });
   await service.upload('support.jsonl', supportRows());
 });
 test.after(async () => {
   await closeBrowser();
   await endAll();
+  await hub.close();
 });
 
 test('models are filtered, ordered and shown with the columns that one chooses, as the address tells', async () => {
@@ -185,6 +192,43 @@ test('several models are tagged, compared by their runs, and deleted at once', a
   assert.is((await service.call('GET', '/api/jobs')).body.total, 3, 'the runs are kept');
   assert.equal(faults, []);
   await context.close();
+});
+
+test('a base model is downloaded, which can be cancelled, chosen for a training, and deleted', async () => {
+  const { page, faults } = await openPage(service.url, '/models');
+  await page.getByRole('link', { name: 'Base models' }).click();
+  await page.waitForURL(/\/models\/base$/);
+  await sees(page, 'Recommended for this machine:');
+  const found = await appearanceFaults(page, 'base-models');
+  const start = async () => {
+    await page.getByLabel('Another model of the hub').fill('someone/small');
+    await page.getByRole('button', { name: 'Download', exact: true }).click();
+  };
+  const hangs = { match: /^GET/, how: { hang: true } } as const;
+  hub.storage.faults.push(hangs);
+  hub.faults.push({ ...hangs, match: /^GET .*resolve.*safetensors/ });
+  await start();
+  const bar = page.getByRole('progressbar', { name: 'Download of someone/small' });
+  await bar.waitFor();
+  found.push(...(await axeViolations(page)));
+  await keepPictures(page, 'base-models-downloading');
+  await page.getByRole('button', { name: 'Cancel the download of someone/small' }).click();
+  await bar.waitFor({ state: 'detached' });
+  for (const { faults: those } of [hub, hub.storage]) those.length = 0;
+  await start();
+  await sees(page, 'someone/small was downloaded');
+  const remove = page.getByRole('button', { name: 'Delete someone/small…' });
+  await remove.waitFor();
+  await page.getByRole('button', { name: 'Train someone/small' }).click();
+  await page.waitForURL(/\/training$/);
+  const chosen = page.locator('#model option:checked');
+  await chosen.getByText('someone/small').waitFor({ state: 'attached' });
+  await page.goBack();
+  await remove.click();
+  found.push(...(await axeViolations(page)));
+  await page.getByRole('button', { name: 'Delete model' }).click();
+  await remove.waitFor({ state: 'detached' });
+  assert.equal([...found, ...faults], []);
 });
 
 test.run();

@@ -76,6 +76,8 @@ const pagesOf = () => [
   { name: 'move-empty', service: empty, path: '/datasets/openai', text: 'Nothing is listed yet' },
   { name: 'settings', service: empty, path: '/settings', text: 'Free disk space' },
   { name: 'access-empty', service: empty, path: '/access', text: 'No access keys' },
+  { name: 'base-models-empty', service: empty, path: '/models/base', text: 'Recommended for this machine:' },
+  { name: 'base-models', service: full, path: '/models/base', text: /just now| ago/ },
   { name: 'model-missing', service: empty, path: '/models/nothing', text: 'Model not found' },
   { name: 'dashboard', service: full, path: '/', text: 'Recent runs' },
   { name: 'training', service: full, path: '/training', text: 'Customize' },

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.libraries.huggingface_hub import stay_offline
+from trainer.protocol.print_result import print_result
 
 if TYPE_CHECKING:
     from trainer.protocol.context import JobContext
@@ -82,18 +85,39 @@ def find_reward_model(job: JobContext, downloaded: bool) -> Path | None:
 
 def fetch(job: JobContext, name: str) -> Path:
     """Downloads `name` to the hub cache and reports progress; returns its directory."""
-    from huggingface_hub import snapshot_download
+
+    def report(share: float, done: float, total: float) -> None:
+        job.phase("download", share, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
 
     job.phase("download", 0.0, None)
-    path = snapshot_download(
-        name,
-        allow_patterns=WANTED,
-        ignore_patterns=UNWANTED,
-        tqdm_class=_progress_class(job),
-        max_workers=4,
-    )
+    path = _download(name, report, job.beat_or_stop)
     job.phase("download", 1.0, None)
-    return Path(path)
+    return path
+
+
+def download(name: str) -> int:
+    """Downloads `name` to the hub cache and prints how far it is as lines of JSON, then its directory as
+    `print_result`; returns the status. What is there when it is killed is not downloaded again."""
+
+    def report(share: float, done: float, total: float) -> None:
+        print(json.dumps({"progress": share, "bytes": [round(done), round(total)]}), flush=True)
+
+    return print_result(lambda: {"path": str(_download(name, report, lambda: None))})
+
+
+def _download(name: str, report: Callable[[float, float, float], None], beat: Callable[[], None]) -> Path:
+    """Downloads `name` to the hub cache; `report` hears the share that is here, and both numbers of bytes."""
+    from huggingface_hub import snapshot_download
+
+    return Path(
+        snapshot_download(
+            name,
+            allow_patterns=WANTED,
+            ignore_patterns=UNWANTED,
+            tqdm_class=_progress_class(report, beat),
+            max_workers=4,
+        )
+    )
 
 
 def find_downloaded(name: str, wanted: list[str] = WANTED) -> Path:
@@ -134,8 +158,8 @@ def go_offline() -> None:
     stay_offline()
 
 
-def _progress_class(job: JobContext) -> type:
-    """A tqdm class that reports bytes as `phase` lines."""
+def _progress_class(report: Callable[[float, float, float], None], beat: Callable[[], None]) -> type:
+    """A tqdm class that reports bytes."""
     from tqdm import tqdm
 
     class Progress(tqdm):
@@ -149,12 +173,11 @@ def _progress_class(job: JobContext) -> type:
 
         def update(self, n: float | None = 1) -> bool | None:
             shown = super().update(n)
-            job.beat_or_stop()
+            beat()
             now = time.monotonic()
             if self._counts and self.total and now - self._last >= REPORT_SECONDS:
                 self._last = now
-                detail = f"{self.n / 1e6:.0f} of {self.total / 1e6:.0f} MB"
-                job.phase("download", min(1.0, self.n / self.total), detail)
+                report(min(1.0, self.n / self.total), self.n, self.total)
             return shown
 
     return Progress

@@ -41,6 +41,11 @@ export const service = {
   useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
   /** The base models on this machine. */
   baseModels: async () => (await call('GET /api/base_models')).models,
+  modelDownloads: async () => (await call('GET /api/base_models/downloads')).downloads,
+  downloadModel: (model: string) => call('POST /api/base_models/downloads', { body: { model } }),
+  /** Cancels a download, and forgets it. */
+  removeDownload: (id: string) => call('DELETE /api/base_models/downloads/{id}', { path: { id } }),
+  removeBaseModel: (model: string) => call('DELETE /api/base_models', { query: { model } }),
   checkModel: (model: string, signal: AbortSignal, mergeAdapter = false) =>
     call('POST /api/base_models/check', { body: { model, merge_adapter: mergeAdapter }, signal }),
   /** A dataset with some of its rows: by default the first few. */

@@ -143,7 +143,13 @@ function take(frame: Frame): void {
     renamed.ask();
     return;
   }
-  if (frame.type === 'sweep' || frame.type === 'evaluation' || frame.type === 'import') return;
+  if (
+    frame.type === 'sweep' ||
+    frame.type === 'evaluation' ||
+    frame.type === 'import' ||
+    frame.type === 'download'
+  )
+    return;
   if (frame.type === 'analysis') {
     analysed.set(frame);
     return;

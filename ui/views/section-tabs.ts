@@ -8,6 +8,7 @@ const sections = {
   ],
   Models: [
     { name: 'Trained', path: '/models' },
+    { name: 'Base models', path: '/models/base' },
     { name: 'Evaluations', path: '/models/evaluations' },
   ],
 } as const;

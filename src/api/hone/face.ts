@@ -4,6 +4,7 @@ import { type Face, withExamples } from '../../http/route.ts';
 import { examples as accessExamples } from './access/examples.ts';
 import { keyRoutes } from './access/key-routes.ts';
 import { sessionRoutes } from './access/session-routes.ts';
+import { modelDownloadRoutes } from './base-models/download-routes.ts';
 import { examples as baseModelsExamples } from './base-models/examples.ts';
 import { baseModelRoutes } from './base-models/routes.ts';
 import { errorBody } from './common.ts';
@@ -54,7 +55,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ),
       ...withExamples([...importRoutes(services), ...hubDatasetRoutes(services)], importsExamples),
       ...withExamples(choiceRoutes(services), trainingExamples),
-      ...withExamples(baseModelRoutes(services), baseModelsExamples),
+      ...withExamples([...baseModelRoutes(services), ...modelDownloadRoutes(services)], baseModelsExamples),
       ...withExamples(hardwareRoutes(services), machineExamples),
       ...withExamples([...modelRoutes(services), ...modelExportRoutes(services)], modelsExamples),
       ...withExamples([...playgroundRoutes(services), ...chatRoutes(services)], playgroundExamples),

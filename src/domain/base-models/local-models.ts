@@ -1,12 +1,13 @@
 import { existsSync, type Stats } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ggufParts } from '../../contract/models/gguf-parts.ts';
-import { listCached } from '../../hub/cached-model.ts';
+import { cacheFolder, listCached } from '../../hub/cached-model.ts';
 import { locateModel } from './base-model.ts';
 import { readBase, whyNoBase } from './gguf/gguf-base.ts';
 import { type CachedGguf, findCachedGgufs } from './gguf/gguf-caches.ts';
 import { ggufTypeName } from './gguf/gguf-types.ts';
+import { ggufSize, type ModelSize, type SizeOf } from './model-size.ts';
 
 /** What is told of a GGUF file. */
 export interface LocalGguf extends Omit<CachedGguf, 'path'> {
@@ -24,6 +25,11 @@ export interface LocalModel {
   readonly kind: 'starter' | 'hub' | 'folder' | 'gguf';
   /** `null` for models that are no GGUF files. */
   readonly gguf: LocalGguf | null;
+  /** What it takes on the disk. */
+  readonly bytes: number;
+  readonly size: ModelSize;
+  /** When a run of it was last started, of the newest runs; `null` if none was. */
+  readonly lastUsed: string | null;
 }
 
 /** Lists the base models on this machine. */
@@ -31,66 +37,110 @@ export type LocalModels = () => Promise<LocalModel[]>;
 
 /**
  * @param starter the folder of the demo's model, or `null`.
- * @param trained the base models of earlier runs, newest first.
+ * @param trained the earlier runs, newest first.
  */
 export function createLocalModels(options: {
   readonly starter: () => Promise<string | null>;
-  readonly trained: () => readonly string[];
+  readonly trained: () => readonly { readonly modelName: string; readonly createdAt: string }[];
+  readonly sizeOf: SizeOf;
 }): LocalModels {
   const headers = new Map<string, Header>();
 
   /** A file that can be a base; `null` for others. Its header is read again only if the file has changed. */
-  async function describe({ path, name, program }: CachedGguf): Promise<LocalModel | null> {
-    const facts: Stats[] = [];
+  async function describe({ path, name, program }: CachedGguf): Promise<Undated | null> {
+    const parts: Stats[] = [];
     for (const part of ggufParts(path)) {
       const found = await stat(part).catch(() => null);
       if (found === null) return null;
-      facts.push(found);
+      parts.push(found);
     }
-    const key = facts.map(({ size, mtimeMs }) => `${size} ${mtimeMs}`).join();
-    const bytes = facts.reduce((sum, { size }) => sum + size, 0);
+    const key = parts.map(({ size, mtimeMs }) => `${size} ${mtimeMs}`).join();
+    const bytes = parts.reduce((sum, { size }) => sum + size, 0);
     let known = headers.get(path);
     if (known?.key !== key) {
       known = await readFacts(path, key);
       headers.set(path, known);
     }
     if (known.facts === null) return null;
-    return { model: path, kind: 'gguf', gguf: { name, program, bytes, ...known.facts } };
+    const { size, ...facts } = known.facts;
+    return { model: path, kind: 'gguf', gguf: { name, program, bytes, ...facts }, bytes, size };
+  }
+
+  /** A model that is a folder; `space` is that which has all its files. */
+  async function describeFolder(
+    model: string,
+    kind: LocalModel['kind'],
+    folder: string,
+    space = folder,
+  ): Promise<Undated[]> {
+    // It may be deleted meanwhile.
+    const size = await options.sizeOf(folder).catch(() => null);
+    return size === null ? [] : [{ model, kind, gguf: null, bytes: await bytesIn(space), size }];
   }
 
   return async () => {
     const starter = await options.starter();
-    const folders = new Set(
-      options.trained().filter((name) => {
-        const path = folderOf(name);
-        return path !== null && name !== starter && existsSync(join(path, 'config.json'));
-      }),
-    );
-    const ggufs: LocalModel[] = [];
+    const lastUsed = new Map<string, string>();
+    for (const { modelName, createdAt } of options.trained())
+      if (!lastUsed.has(modelName)) lastUsed.set(modelName, createdAt);
+    const folders = [...lastUsed.keys()].filter((name) => {
+      const path = folderOf(name);
+      return path !== null && name !== starter && existsSync(join(path, 'config.json'));
+    });
+    const ggufs: Undated[] = [];
     // One after another: a header takes ten times its size in memory while it is read.
     for (const cached of await findCachedGgufs()) {
       const found = await describe(cached);
       if (found !== null) ggufs.push(found);
     }
-    return [
-      ...(starter === null ? [] : [{ model: starter, kind: 'starter' as const, gguf: null }]),
-      ...[...folders].map((model) => ({ model, kind: 'folder' as const, gguf: null })),
-      ...(await listCached()).map((model) => ({ model, kind: 'hub' as const, gguf: null })),
-      ...ggufs,
-    ];
+    const others = await Promise.all([
+      ...(starter === null ? [] : [describeFolder(starter, 'starter', starter)]),
+      ...folders.map((name) => describeFolder(name, 'folder', folderOf(name) as string)),
+      ...(await listCached()).map(async ({ repository, folder }) =>
+        describeFolder(repository, 'hub', folder, await cacheFolder(repository)),
+      ),
+    ]);
+    return [...others.flat(), ...ggufs].map((found) => ({
+      ...found,
+      lastUsed: lastUsed.get(found.model) ?? null,
+    }));
   };
+}
+
+/** A model, without when it was used. */
+type Undated = Omit<LocalModel, 'lastUsed'>;
+
+/** The bytes of the files in a folder, those that links in it lead to left out: a cache links to files in itself. */
+async function bytesIn(folder: string): Promise<number> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const sizes = await Promise.all(
+    files
+      .filter((file) => file.isFile())
+      .map(
+        async ({ parentPath, name }) => (await lstat(join(parentPath, name)).catch(() => null))?.size ?? 0,
+      ),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /** What was read of a file; `facts` is `null` if it cannot be a base. */
 interface Header {
   readonly key: string;
-  readonly facts: Pick<LocalGguf, 'architecture' | 'quantization'> | null;
+  readonly facts: (Pick<LocalGguf, 'architecture' | 'quantization'> & { readonly size: ModelSize }) | null;
 }
 
 async function readFacts(path: string, key: string): Promise<Header> {
   const file = await readBase(path).catch(() => null);
   if (file === null || whyNoBase(file) !== null) return { key, facts: null };
-  return { key, facts: { architecture: file.architecture, quantization: ggufTypeName(file.fileType) } };
+  return {
+    key,
+    facts: {
+      architecture: file.architecture,
+      quantization: ggufTypeName(file.fileType),
+      // Nothing is downloaded for it, whether or not it was made into weights before.
+      size: ggufSize(file, true),
+    },
+  };
 }
 
 /** The folder that a request names; `null` for a hub ID, a GGUF file, or a name that is no longer accepted. */

@@ -54,12 +54,14 @@ const unknown = {
 export const reviewed = (name: string): ReviewedModel | undefined =>
   (reviewedModels.models as Readonly<Record<string, ReviewedModel>>)[name];
 
-/** The size of a GGUF file's model. @throws AppError `invalid` if it is damaged or gone. */
-async function ggufSize(gguf: string, local: boolean): Promise<ModelSize> {
-  const file = await readBase(gguf);
-  const { parameters } = file;
-  return { ...unknown, parameters, shape: ggufShape(file), kind: ggufKind(file), local };
-}
+/** The size of the model of a GGUF file whose header was read. */
+export const ggufSize = (file: Awaited<ReturnType<typeof readBase>>, local: boolean): ModelSize => ({
+  ...unknown,
+  parameters: file.parameters,
+  shape: ggufShape(file),
+  kind: ggufKind(file),
+  local,
+});
 
 const keptAnswers = 100;
 /** How long to wait before asking a hub that did not respond again. */
@@ -96,7 +98,8 @@ export function createModelSizes(access: HubAccess): SizeOf {
   const sizeOf: SizeOf = async (reference, merges = false) => {
     if (merges) return mergedSize(await withAdapter(locateModel(reference)));
     const { path, name, gguf } = locateModel(reference);
-    if (gguf !== undefined && path !== null) return ggufSize(gguf, existsSync(join(path, 'config.json')));
+    if (gguf !== undefined && path !== null)
+      return ggufSize(await readBase(gguf), existsSync(join(path, 'config.json')));
     if (path !== null) await refuseNoFolder(path);
     const folder = path ?? (await findCached(name));
     if (folder !== null) {

@@ -28,7 +28,8 @@ process.env.HOME = home;
 process.env.HF_HUB_CACHE = join(home, 'hub');
 for (const name of ['OLLAMA_MODELS', 'LLAMA_CACHE', 'HF_HOME']) delete process.env[name];
 
-const list = createLocalModels({ starter: async () => null, trained: () => [] });
+const sizeOf = createModelSizes({ endpoint: 'http://127.0.0.1:9', token: null } as never);
+const list = createLocalModels({ starter: async () => null, trained: () => [], sizeOf });
 const refusal = async (path: string): Promise<string> => {
   const base = locateModel(path);
   const error = await checkBase({ ...base, path: base.path ?? '' }).then(
@@ -59,6 +60,8 @@ test('the files of other programs are found, with what their headers say', async
     ],
   );
   assert.is(found[0]?.gguf?.bytes, statSync(tiny).size);
+  assert.is(found[0]?.bytes, statSync(tiny).size);
+  assert.ok((found[0]?.size.parameters ?? 0) > 0);
   for (const { model } of found) {
     const base = locateModel(model);
     const kind = await checkBase({ ...base, path: base.path ?? '' });
@@ -121,7 +124,6 @@ test('a split file is offered as one, by its first part, when all parts are ther
   const base = locateModel(first);
   const kind = await checkBase({ ...base, path: base.path ?? '' });
   assert.is(kind?.architecture, 'LlamaForCausalLM');
-  const sizeOf = createModelSizes({ endpoint: 'http://127.0.0.1:9', token: null } as never);
   assert.is((await sizeOf(first)).parameters, (await sizeOf(tiny)).parameters);
   utimesSync(third, 1, 1);
   assert.is.not(locateModel(first).path, base.path, 'a change of any part is one of the model');
@@ -158,7 +160,7 @@ test('the folder of a file follows its content, not its place, and the size is k
   assert.is(locateModel(moved).path, made);
   utimesSync(moved, 1, 1);
   assert.is.not(locateModel(moved).path, made);
-  const size = await createModelSizes({ endpoint: 'http://127.0.0.1:9', token: null } as never)(moved);
+  const size = await sizeOf(moved);
   assert.is(size.local, false, 'the folder is still to be made');
   assert.is(size.shape?.layers, 2);
   assert.is(size.shape?.hidden, 256);

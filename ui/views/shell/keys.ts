@@ -16,6 +16,7 @@ export const pageKeys = [
   { letter: 'd', name: 'Datasets', path: '/datasets' },
   { letter: 'p', name: 'Playground', path: '/playground' },
   { letter: 'm', name: 'Models', path: '/models' },
+  { letter: 'b', name: 'Base models', path: '/models/base' },
   { letter: 'a', name: 'Access', path: '/access' },
   { letter: 'o', name: 'Settings', path: '/settings' },
 ] as const;

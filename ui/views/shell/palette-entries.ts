@@ -43,6 +43,7 @@ const pages: readonly Entry[] = [
   page('Dashboard', '/'),
   page('Runs', '/training/runs'),
   page('Models', '/models', 'Trained models'),
+  page('Base models', '/models/base', 'Download, delete'),
   page('Datasets', '/datasets'),
   page('Playground', '/playground', 'Chat with a model'),
   page('Evaluations', '/models/evaluations'),

@@ -1,9 +1,36 @@
 /** An answer of each route, for the OpenAPI document. */
+const download = {
+  id: '5b1f8a52-5d0c-4ab3-9b6f-0c1f5a1f9a77',
+  model: 'Qwen/Qwen3-0.6B',
+  state: 'running',
+  progress: 0.42,
+  total_bytes: 1_519_000_000,
+  error: null,
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/base_models': {
     models: [
-      { model: '/home/ada/.cache/hone/starter-a6c4bf7fbd56', kind: 'starter', gguf: null },
-      { model: 'Qwen/Qwen3-0.6B', kind: 'hub', gguf: null },
+      {
+        model: '/home/ada/.cache/hone/starter-a6c4bf7fbd56',
+        kind: 'starter',
+        gguf: null,
+        bytes: 9_400_000,
+        parameters: 4_600_000,
+        memory_bytes: 410_000_000,
+        fits: true,
+        last_used: null,
+      },
+      {
+        model: 'Qwen/Qwen3-0.6B',
+        kind: 'hub',
+        gguf: null,
+        bytes: 1_519_000_000,
+        parameters: 596_000_000,
+        memory_bytes: 3_400_000_000,
+        fits: true,
+        last_used: '2026-11-21T10:30:00.000Z',
+      },
       {
         model:
           '/home/ada/.lmstudio/models/unsloth/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q4_K_M.gguf',
@@ -15,8 +42,20 @@ export const examples: Readonly<Record<string, unknown>> = {
           architecture: 'llama',
           quantization: 'Q4_K_M',
         },
+        bytes: 105_000_000,
+        parameters: 134_515_008,
+        memory_bytes: 1_100_000_000,
+        fits: true,
+        last_used: null,
       },
     ],
+  },
+  'DELETE /api/base_models': { status: 'deleted', message: 'Qwen/Qwen3-0.6B was deleted' },
+  'GET /api/base_models/downloads': { downloads: [download] },
+  'POST /api/base_models/downloads': download,
+  'DELETE /api/base_models/downloads/{id}': {
+    status: 'deleted',
+    message: `Download ${download.id} was cancelled`,
   },
   'POST /api/base_models/check': {
     usable: true,

@@ -17,7 +17,7 @@ function problemOf(error: unknown) {
 }
 
 /** The models to train, and the account to push to; what the page asks before a start or a push. */
-export function baseModelRoutes({ hubPush, localModels, selection }: Services) {
+export function baseModelRoutes({ hubPush, localModels, planner, selection }: Services) {
   return [
     route({
       method: 'GET',
@@ -26,7 +26,16 @@ export function baseModelRoutes({ hubPush, localModels, selection }: Services) {
       summary:
         'List the base models on this machine: the starter model, folders of earlier runs, the hub cache, and GGUF files of LM Studio, Ollama and llama.cpp',
       responses: { 200: { description: 'The models', schema: s.localModels } },
-      handle: async () => ({ models: await localModels() }),
+      handle: async () => ({
+        models: await Promise.all(
+          (await localModels()).map(async ({ size, lastUsed, ...model }) => {
+            const { bytes, fits } = await planner.memoryOf(model.model, size);
+            const memory = bytes === null ? null : Math.round(bytes);
+            const { parameters } = size;
+            return { ...model, parameters, memory_bytes: memory, fits, last_used: lastUsed };
+          }),
+        ),
+      }),
     }),
     route({
       method: 'POST',

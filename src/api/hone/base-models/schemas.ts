@@ -17,9 +17,32 @@ export const localModels = v.object({
           quantization: v.nullable(v.string()),
         }),
       ),
+      /** What it takes on the disk. */
+      bytes: v.number(),
+      parameters: v.nullable(v.number()),
+      /** What a training takes with the recommended settings; `null` if its size is not known. */
+      memory_bytes: v.nullable(v.number()),
+      /** Whether this machine has as much memory. */
+      fits: v.nullable(v.boolean()),
+      /** When a run of it was last started; `null` if none of the newest was. */
+      last_used: v.nullable(v.string()),
     }),
   ),
 });
+const hubName = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
+export const hubModelBody = v.strictObject({ model: hubName });
+export const hubModelQuery = v.object({ model: hubName });
+export const modelDownload = v.object({
+  id: v.string(),
+  model: v.string(),
+  state: v.picklist(['running', 'completed', 'failed']),
+  /** From 0 to 1. */
+  progress: v.number(),
+  /** `null` until the hub has told. */
+  total_bytes: v.nullable(v.number()),
+  error: v.nullable(v.string()),
+});
+export const modelDownloads = v.object({ downloads: v.array(modelDownload) });
 export const checkedModelBody = v.strictObject({
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
   /** As a training would merge its adapter. */

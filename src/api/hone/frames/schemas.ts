@@ -5,6 +5,7 @@ import { jobStates, phaseNames } from '../../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, engineNames, journalLines } from '../../../contract/journal.ts';
 import { sweepStates } from '../../../contract/sweeps.ts';
 import { exportOutcome, fieldSchemas } from '../../../domain/job-record/job.ts';
+import { modelDownload } from '../base-models/schemas.ts';
 import { identity } from '../identity.ts';
 import { importFrameFields } from '../imports/schemas.ts';
 
@@ -179,6 +180,9 @@ const identityFrame = v.strictObject({
   ...identity,
 });
 
+/** The progress or a new state of the download of a base model. */
+const downloadFrame = v.strictObject({ ...head, type: v.literal('download'), ...modelDownload.entries });
+
 /** The progress or a new state of an import. */
 const importFrame = v.strictObject({ ...head, ...importFrameFields });
 
@@ -297,6 +301,7 @@ export const frame = v.union([
   modelFrame,
   identityFrame,
   importFrame,
+  downloadFrame,
   gpuFrame,
   analysisFrame,
   sweepFrame,
@@ -319,6 +324,7 @@ export const frameSchemas = {
   ModelFrame: modelFrame,
   IdentityFrame: identityFrame,
   ImportFrame: importFrame,
+  DownloadFrame: downloadFrame,
   GpuFrame: gpuFrame,
   AnalysisFrame: analysisFrame,
   SweepFrame: sweepFrame,
@@ -345,6 +351,7 @@ export type EvaluationFrame =
   | v.InferOutput<typeof deletedEvaluationFrame>;
 export type ModelFrame = v.InferOutput<typeof modelFrame>;
 export type IdentityFrame = v.InferOutput<typeof identityFrame>;
+export type DownloadFrame = v.InferOutput<typeof downloadFrame>;
 export type ImportFrame = v.InferOutput<typeof importFrame>;
 export type GpuSample = v.InferOutput<typeof gpuSample>;
 export type HardwareSample = Omit<v.InferOutput<typeof gpuFrame>, keyof typeof head | 'type'>;

@@ -6,7 +6,7 @@ import { locateBase } from '../../base-models/adapter-base.ts';
 import { checkBase } from '../../base-models/base-model.ts';
 import { whyNoGguf } from '../../base-models/gguf/gguf-verdict.ts';
 import { whyNotPair } from '../../base-models/model-pair.ts';
-import { reviewed } from '../../base-models/model-size.ts';
+import { type ModelSize, reviewed } from '../../base-models/model-size.ts';
 import { modelNotes, whyUnusable } from '../../base-models/model-verdict.ts';
 import type { Selection } from '../../base-models/selection.ts';
 import { sizeWarnings } from '../../datasets/size-guidance.ts';
@@ -68,11 +68,23 @@ export interface Planner {
   checkDisk(judged: JudgedRequest): Promise<void>;
   /** Guidance on a dataset's size for a model, or for all model sizes if none is named. */
   sizeWarnings(numExamples: number, modelName: string | null): Promise<string[]>;
+  /** What a training of a base model takes with the recommended settings, and whether this machine has as much memory. */
+  memoryOf(
+    model: string,
+    size: ModelSize,
+  ): Promise<{ readonly bytes: number | null; readonly fits: boolean | null }>;
   /** The recommended models for a profile and task, best first. @throws AppError `not_found` for an unknown task. */
   recommend(profile: Profile, task: string): Promise<RecommendedModel[]>;
 }
 
 const diskOf = (reserved: readonly Reserved[]) => reserved.reduce((sum, { diskBytes }) => sum + diskBytes, 0);
+
+/** What a run with the recommended settings needs, whatever its rows. */
+function usualNeed(model: string, size: ModelSize, task: string, context: SettingsContext): RunNeed {
+  const settings = settingsOf({ task, model_name: model }, context);
+  const choices = { task, strategy: defaultStrategy, provider: defaultProvider, settings, context };
+  return runNeed(size, choices, diskNeed(settings, 0, { strategy: defaultStrategy, rows: null }, []));
+}
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share what was measured of the model
 export function createPlanner(
@@ -210,6 +222,18 @@ export function createPlanner(
       return parameters === null ? [] : sizeWarnings(numExamples, parameters);
     },
 
+    async memoryOf(model, size) {
+      const { facts, profile } = await options.machine();
+      const { gpu, bytes } = usualNeed(
+        model,
+        size,
+        'text-generation',
+        await options.settingsContext(profile),
+      );
+      const memory = gpu ? facts.gpuTotalBytes : facts.ramTotalBytes;
+      return { bytes, fits: bytes === null ? null : bytes <= memory };
+    },
+
     async recommend(profile, task) {
       const context = await options.settingsContext(profile);
       const { possible } = options.selection.recommend(profile, task);
@@ -218,10 +242,7 @@ export function createPlanner(
           const { billionParameters, licence, why } = reviewed(model) as NonNullable<
             ReturnType<typeof reviewed>
           >;
-          const settings = settingsOf({ task, model_name: model }, context);
-          const choices = { task, strategy: defaultStrategy, provider: defaultProvider, settings, context };
-          const disk = diskNeed(settings, 0, { strategy: defaultStrategy, rows: null }, []);
-          const { bytes } = runNeed(await options.sizeOf(model), choices, disk);
+          const { bytes } = usualNeed(model, await options.sizeOf(model), task, context);
           return { model, why, billionParameters, licence, memoryBytes: Math.round(bytes ?? 0) };
         }),
       );

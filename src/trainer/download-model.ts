@@ -1,0 +1,30 @@
+import * as v from 'valibot';
+import { askTrainer } from './ask.ts';
+import type { TrainerCommand } from './processes/supervisor.ts';
+
+const downloaded = v.object({ path: v.string() });
+
+/**
+ * Downloads a model to the hub cache, in a process of its own. One that is cancelled is continued by the next.
+ * @param options.secrets those of a download (`downloadSecrets`).
+ * @param options.onProgress hears the share that is here, 0 to 1, and of how many bytes.
+ * @throws AppError as `askTrainer` does.
+ */
+export async function downloadModel(
+  command: TrainerCommand,
+  model: string,
+  options: {
+    readonly secrets: Record<string, string> | null;
+    readonly signal: AbortSignal;
+    readonly onProgress: (share: number, bytes: number | null) => void;
+  },
+): Promise<void> {
+  await askTrainer(command, {
+    what: 'download',
+    args: ['download', model],
+    answer: downloaded,
+    folder: command.installDir,
+    timeoutMs: null,
+    ...options,
+  });
+}
