@@ -349,7 +349,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     converterDir: join(installDir, 'build', 'llama.cpp'),
     limits: Object.freeze({
       ...defaultLimits,
-      ...(env.HONE_TEST_LIMITS ? (JSON.parse(env.HONE_TEST_LIMITS) as Partial<Limits>) : {}),
+      ...(JSON.parse(env.HONE_TEST_LIMITS || '{}') as Partial<Limits>),
     }),
   });
 }

@@ -39,16 +39,13 @@ export async function sendFile(exchange: Exchange, { name, path, bytes }: SentFi
     // It was deleted since it was listed.
     throw cause.code === 'ENOENT' ? new AppError('not_found', `The file ${name} is gone.`, { cause }) : cause;
   });
-  const body = exchange.stream(
-    partial ? 206 : 200,
-    {
-      'content-type': 'application/octet-stream',
-      'accept-ranges': 'bytes',
-      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(base)}`,
-      ...(partial ? { 'content-range': `bytes ${start}-${end}/${bytes}` } : {}),
-    },
-    end - start + 1,
-  );
+  const headers: Record<string, string> = {
+    'content-type': 'application/octet-stream',
+    'accept-ranges': 'bytes',
+    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(base)}`,
+  };
+  if (partial) headers['content-range'] = `bytes ${start}-${end}/${bytes}`;
+  const body = exchange.stream(partial ? 206 : 200, headers, end - start + 1);
   for await (const piece of piecesOf(file, start, end)) if (!(await body.write(piece))) break;
   body.end();
   return undefined;

@@ -79,18 +79,12 @@ async function follow(access: HubAccess, url: string, from: number, silence: Sil
     if (!/^https?:$/.test(next.protocol) || (hub.protocol === 'https:' && next.protocol === 'http:')) {
       throw new Error('it redirects to an address that is less secure than its own');
     }
-    const response = await fetch(next, {
-      redirect: 'manual',
-      signal: silence.signal,
-      headers: {
-        // Compressed, ranges would mean something else.
-        'accept-encoding': 'identity',
-        ...(from > 0 ? { range: `bytes=${from}-` } : {}),
-        ...(next.origin === hub.origin && access.token !== null
-          ? { authorization: `Bearer ${access.token}` }
-          : {}),
-      },
-    });
+    // Compressed, ranges would mean something else.
+    const headers = new Headers({ 'accept-encoding': 'identity' });
+    if (from > 0) headers.set('range', `bytes=${from}-`);
+    if (next.origin === hub.origin && access.token !== null)
+      headers.set('authorization', `Bearer ${access.token}`);
+    const response = await fetch(next, { redirect: 'manual', signal: silence.signal, headers });
     const location = response.headers.get('location');
     if (response.status < 300 || response.status >= 400 || location === null) return response;
     await response.body?.cancel();

@@ -116,7 +116,7 @@ export function createHubFetch(
         );
       }
       waitedMs += waitMs;
-      await sleep(waitMs, undefined, access.signal ? { signal: access.signal } : {});
+      await sleep(waitMs, undefined, { signal: access.signal });
     }
   }
 

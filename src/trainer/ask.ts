@@ -27,7 +27,7 @@ export interface Question<S extends v.GenericSchema> {
   /** Kills the process when aborted. SIGKILL must be safe. */
   readonly signal: AbortSignal;
   /** Hears how much is done, 0 to 1, and of how many bytes, where the verb prints it on lines of their own. */
-  readonly onProgress?: (share: number, bytes: number | null) => void;
+  readonly onProgress?: ((share: number, bytes: number | null) => void) | undefined;
 }
 
 const progress = v.pipe(

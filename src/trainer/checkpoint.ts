@@ -44,7 +44,7 @@ export function prepareCheckpoint(
     secrets: null,
     timeoutMs: null,
     signal,
-    ...(onProgress ? { onProgress } : {}),
+    onProgress,
   });
 }
 

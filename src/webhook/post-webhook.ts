@@ -39,19 +39,15 @@ export async function postWebhook(
   signal.addEventListener('abort', abort);
   if (signal.aborted) abort();
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      redirect: 'manual',
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'Hone',
-        'webhook-id': id,
-        'webhook-timestamp': String(time),
-        ...(signature === null ? {} : { 'webhook-signature': `v1,${signature}` }),
-      },
-      body,
-      signal: giveUp.signal,
+    const headers = new Headers({
+      'content-type': 'application/json',
+      'user-agent': 'Hone',
+      'webhook-id': id,
+      'webhook-timestamp': String(time),
     });
+    if (signature !== null) headers.set('webhook-signature', `v1,${signature}`);
+    const init = { method: 'POST', redirect: 'manual', headers, body, signal: giveUp.signal } as const;
+    const response = await fetch(url, init);
     await response.body?.cancel();
     const { status } = response;
     if (response.ok) return { received: true };

@@ -56,10 +56,8 @@ export function downloadSecrets(
   command: TrainerCommand,
   hubToken: string | null,
 ): Record<string, string> | null {
-  const secrets = {
-    ...allowedEnvironment(command.environment, childVariables.download),
-    ...(hubToken === null ? {} : { HF_TOKEN: hubToken }),
-  };
+  const secrets = allowedEnvironment(command.environment, childVariables.download);
+  if (hubToken !== null) secrets.HF_TOKEN = hubToken;
   return Object.keys(secrets).length === 0 ? null : secrets;
 }
 
@@ -74,9 +72,8 @@ export function trainerEnvironment(
   return {
     ...allowedEnvironment(command.environment, childVariables.trainer),
     ...secrets,
-    ...(command.cluster
-      ? { HONE_CLUSTER: command.cluster.address, HONE_CLUSTER_FILE: command.cluster.tokenPath }
-      : {}),
+    HONE_CLUSTER: command.cluster?.address,
+    HONE_CLUSTER_FILE: command.cluster?.tokenPath,
     PYTHONPATH: command.installDir,
     // The working directory is the job folder; nothing in it may be imported.
     PYTHONSAFEPATH: '1',
