@@ -35,6 +35,9 @@ import { RunSeries } from '../../ui/state/runs/series.ts';
 import { findEntries } from '../../ui/views/shell/find-entries.ts';
 
 const fields = groupsFor('rlhf').flatMap((group) => group.fields);
+/** What says in a request what answers. */
+const sentFields = (...given: Parameters<typeof answererFields>) =>
+  JSON.parse(JSON.stringify(answererFields(...given)));
 const required = { task: 'text-generation', model_name: 'owner/name', dataset: 'a.jsonl' };
 const accepts = (name: string, value: unknown) =>
   v.safeParse(trainingRequest, { ...required, [name]: value }).success;
@@ -218,11 +221,11 @@ test('a model offers the weights that it has, and says when it must be loaded fi
   const answerer = { modelId: 'id', weights: 'step:1000', scale: 0.5 };
   assert.is(answererName(whole, answerer), 'support · Checkpoint at step 1,000 · strength 0.50');
   assert.is(answererName(trained, answerer), 'support · Fine-tuned');
-  assert.equal(answererFields(whole, answerer), { model: 'id', checkpoint: 1000, scale: 0.5 });
-  assert.equal(answererFields(whole, { ...answerer, weights: 'base' }), { model: 'id', as_base: true });
-  assert.equal(answererFields(trained, answerer), { model: 'id' }, 'weights that it no longer has');
+  assert.equal(sentFields(whole, answerer), { model: 'id', checkpoint: 1000, scale: 0.5 });
+  assert.equal(sentFields(whole, { ...answerer, weights: 'base' }), { model: 'id', as_base: true });
+  assert.equal(sentFields(trained, answerer), { model: 'id' }, 'weights that it no longer has');
   const inFile = { ...answerer, weights: 'file:Q4_0' };
-  assert.equal(answererFields(whole, inFile), { model: 'id', file: 'Q4_0' });
+  assert.equal(sentFields(whole, inFile), { model: 'id', file: 'Q4_0' });
   assert.is(answererName(whole, inFile), 'support · Q4_0 file');
   assert.ok(canScale(whole, answerer) && !canScale(whole, { ...answerer, weights: 'base' }));
   assert.not(canScale(trained, answerer));
@@ -288,9 +291,9 @@ test('a run without a model offers its checkpoints, the latest first', () => {
     ['step:8', 'step:4', 'base'],
   );
   const latest = { modelId: 'id', weights: '', scale: 1 };
-  assert.equal(answererFields(run, latest), { model: 'id', checkpoint: 8 });
+  assert.equal(sentFields(run, latest), { model: 'id', checkpoint: 8 });
   const base = { ...latest, weights: 'base' };
-  assert.equal(answererFields(run, base), { model: 'id', checkpoint: 8, scale: 0 });
+  assert.equal(sentFields(run, base), { model: 'id', checkpoint: 8, scale: 0 });
   assert.match(firstWords(run, base), 'preparing the checkpoint');
   assert.ok(canAnswer(run));
   assert.not(canAnswer({ ...run, steps: [] }));

@@ -1,7 +1,10 @@
 import { send } from './request.ts';
 import type { Answer, Input, RouteKey } from './routes.ts';
 
-type Options<K extends RouteKey> = Input<K> & { readonly signal?: AbortSignal; readonly keepalive?: boolean };
+type Options<K extends RouteKey> = Input<K> & {
+  readonly signal?: AbortSignal | undefined;
+  readonly keepalive?: boolean;
+};
 /** Optional if a route needs no input. */
 type MayBeAbsent<T> = Partial<T> extends T ? [options?: T] : [options: T];
 
@@ -10,7 +13,7 @@ interface Parts {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly keepalive?: boolean;
 }
 
@@ -34,7 +37,7 @@ export function open<K extends RouteKey>(key: K, ...[options]: MayBeAbsent<Optio
   return send(pathTo(key, options ?? {}), {
     method: key.slice(0, key.indexOf(' ')),
     body,
-    ...(signal ? { signal } : {}),
+    signal,
     keepalive,
   });
 }

@@ -4,7 +4,7 @@ import type { Body, StreamEvent } from './routes.ts';
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: string;
-  readonly reasoning_content?: string;
+  readonly reasoning_content?: string | undefined;
 }
 
 const route = 'POST /v1/chat/completions';
@@ -23,7 +23,7 @@ export interface Answer {
   /** Whether the answer ended at the limit of its tokens; absent in chats of earlier versions. */
   readonly isCut?: boolean;
   /** The stop string that ended the answer; absent where none did. */
-  readonly stoppedAt?: string;
+  readonly stoppedAt?: string | undefined;
 }
 
 /**
@@ -65,10 +65,7 @@ export async function generate(
     promptTokens = event.usage?.prompt_tokens ?? promptTokens;
   }
   const generationMs = performance.now() - began;
-  return {
-    ...{ tokens, promptTokens, generationMs, firstTokenMs, isCut },
-    ...(stoppedAt === undefined ? {} : { stoppedAt }),
-  };
+  return { tokens, promptTokens, generationMs, firstTokenMs, isCut, stoppedAt };
 }
 
 /** The data of each server-sent event of a response. */

@@ -25,7 +25,7 @@ export class ServiceError extends Error {
 interface RequestOptions {
   readonly method?: string;
   readonly body?: unknown;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Whether it is sent to the end if the page is left, unless it is long: browsers limit that. */
   readonly keepalive?: boolean;
 }
@@ -48,9 +48,10 @@ export async function send(
   const request = () =>
     fetch(path, {
       method,
-      ...(text === undefined ? {} : { body: text, headers: { 'content-type': 'application/json' } }),
+      body: text ?? null,
+      headers: text === undefined ? {} : { 'content-type': 'application/json' },
       keepalive: keepalive && (text?.length ?? 0) < mostKeptAlive,
-      ...(signal ? { signal } : {}),
+      signal: signal ?? null,
     });
   let response: Response;
   try {

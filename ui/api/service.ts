@@ -53,7 +53,7 @@ export const service = {
     name: string,
     query: Input<'GET /api/datasets/{name}'>['query'] = { rows: 8 },
     signal?: AbortSignal,
-  ) => call('GET /api/datasets/{name}', { path: { name }, query, ...(signal ? { signal } : {}) }),
+  ) => call('GET /api/datasets/{name}', { path: { name }, query, signal }),
   preview: (name: string, body: Body<'POST /api/datasets/{name}/preview'>) =>
     call('POST /api/datasets/{name}/preview', { path: { name }, body }),
   /** Aborting cancels the analysis. */
@@ -94,7 +94,7 @@ export const service = {
   stop: (jobId: string, discard = false) =>
     call('POST /api/jobs/{job_id}/stop', { path: { job_id: jobId }, body: { discard } }),
   jobs: (query: Input<'GET /api/jobs'>['query'], signal?: AbortSignal) =>
-    call('GET /api/jobs', { ...(query ? { query } : {}), ...(signal ? { signal } : {}) }),
+    call('GET /api/jobs', { ...(query ? { query } : {}), signal }),
   jobFacets: () => call('GET /api/jobs/facets'),
   identifyJob: (jobId: string, body: Body<'PATCH /api/jobs/{job_id}'>) =>
     call('PATCH /api/jobs/{job_id}', { path: { job_id: jobId }, body }),

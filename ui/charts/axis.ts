@@ -55,6 +55,7 @@ export function xTicks(axis: Axis): Pick<uPlot.Axis, 'incrs' | 'label' | 'values
   if (!isTime) {
     return {
       label: title,
+      // uPlot takes `undefined` for a value.
       ...(increments === undefined ? {} : { incrs: [...increments] }),
       values: (_plot, ticks, _axis, _space, by) => tickTexts(ticks, by, axis.format),
     };

@@ -106,7 +106,7 @@ export function drawing(
         label: title,
         size: (_plot, ticks) => tickGap + tickEm * Math.max(3, ...(ticks ?? []).map((tick) => tick.length)),
         gap: 6,
-        // Bars are counts.
+        // Bars are counts. uPlot takes `undefined` for a value.
         ...(isBars ? { incrs: whole } : {}),
         values: (_plot, ticks, _axis, _space, by) =>
           // A logarithmic axis labels only powers of ten; the others are null.

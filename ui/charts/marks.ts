@@ -14,7 +14,7 @@ export interface Mark {
   /** Its place on the x axis. */
   readonly at: number;
   /** Where several runs are shown: whose it is, and the colour of that run's line. */
-  readonly run?: { readonly name: string; readonly colour: string };
+  readonly run?: { readonly name: string; readonly colour: string } | undefined;
 }
 
 /** Checkpoints may be many: they get a sign at the foot of the chart instead of a line. */

@@ -14,16 +14,20 @@ export function draftRequest(): TrainingBody {
   return {
     ...settings,
     // They exclude each other.
-    ...(validationDataset === '' ? { eval_split } : { validation_dataset: validationDataset }),
+    eval_split: validationDataset === '' ? eval_split : undefined,
+    validation_dataset: validationDataset || undefined,
     task,
     model_name: model.trim(),
-    ...(mergesAdapter(draft.value) ? { merge_adapter: true } : {}),
+    merge_adapter: mergesAdapter(draft.value) || undefined,
     dataset,
     provider,
     strategy,
-    ...(quantizations === null
-      ? {}
-      : { export: quantizations.length === 0 ? 'none' : { quantizations: [...quantizations] } }),
+    export:
+      quantizations === null
+        ? undefined
+        : quantizations.length === 0
+          ? 'none'
+          : { quantizations: [...quantizations] },
   };
 }
 

@@ -5,15 +5,12 @@ import { draft } from '../state/draft.ts';
 
 /** Chooses a task, and the strategy where the present one does not train it. */
 export function chooseTask(task: string, strategy?: string): void {
+  const { custom, model, strategy: present, task: before } = draft.value;
   draft.change({
     task,
     // The list of models is that of the task.
-    ...(draft.value.custom || task === draft.value.task ? {} : { model: '' }),
-    ...(strategy !== undefined
-      ? { strategy }
-      : trains(draft.value.strategy, task)
-        ? {}
-        : { strategy: 'sft' }),
+    model: custom || task === before ? model : '',
+    strategy: strategy ?? (trains(present, task) ? present : 'sft'),
   });
 }
 

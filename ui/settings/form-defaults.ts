@@ -72,7 +72,8 @@ export function formDefaults(): Partial<PresetSettings & Pick<SettingValues, 'ev
   // A form that was filled with the settings of a run means these.
   if (preset === null) return {};
   const share = validationShare();
-  return { ...presetOf(preset)?.settings, ...(share === null ? {} : { eval_split: share }) };
+  const chosen = presetOf(preset)?.settings;
+  return share === null ? { ...chosen } : { ...chosen, eval_split: share };
 }
 
 /** The values of settings that are left alone: the form's own over the service's; `null` until these are known. */

@@ -46,8 +46,7 @@ class SweepDraftStore extends Store<SweepDraft> {
   /** Sets how a setting varies; `null` lets it vary no longer. */
   dimension(name: string, dimension: WrittenDimension | null): void {
     const { [name]: _old, ...others } = this.value.space;
-    const space = { ...this.value.space, ...(dimension === null ? {} : { [name]: dimension }) };
-    this.change({ space: dimension === null ? others : space });
+    this.change({ space: dimension === null ? others : { ...this.value.space, [name]: dimension } });
   }
 }
 

@@ -5,7 +5,7 @@ export interface Toast {
   readonly kind: 'info' | 'error';
   readonly text: string;
   /** What takes back what is told. */
-  readonly undo?: () => void;
+  readonly undo?: (() => void) | undefined;
 }
 
 const shownMs = 8_000;
@@ -21,7 +21,7 @@ export class Toasts extends Store<readonly Toast[]> {
   show(text: string, kind: Toast['kind'] = 'info', undo?: () => void): void {
     const id = this.#next;
     this.#next += 1;
-    this.set([...this.value.slice(-3), { id, kind, text, ...(undo ? { undo } : {}) }]);
+    this.set([...this.value.slice(-3), { id, kind, text, undo }]);
     setTimeout(() => this.close(id), shownMs);
   }
 

@@ -41,6 +41,7 @@ export function mappingOf(
       columns,
       fields.filter((field) => columns[field] !== undefined),
     ),
+    // Absent rather than `undefined`: a mapping is laid over an empty draft.
     ...(filled.length === 0 ? {} : { templates: pick(templates, filled) }),
     ...(system.trim() === '' || !withSystem.includes(target) ? {} : { system }),
     ...(metadata.length === 0 ? {} : { metadata: [...metadata] }),

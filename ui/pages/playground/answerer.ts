@@ -97,10 +97,10 @@ export function answererFields(
     return { model: answerer.modelId, checkpoint: facts.steps.at(-1) ?? 0, scale: 0 };
   return {
     model: answerer.modelId,
-    ...(kind === 'base' ? { as_base: true } : {}),
-    ...(kind === 'step' ? { checkpoint: Number(what) } : {}),
-    ...(kind === 'file' && what !== undefined ? { file: what } : {}),
-    ...(canScale(facts, answerer) && answerer.scale !== 1 ? { scale: answerer.scale } : {}),
+    as_base: kind === 'base' || undefined,
+    checkpoint: kind === 'step' ? Number(what) : undefined,
+    file: kind === 'file' ? what : undefined,
+    scale: canScale(facts, answerer) && answerer.scale !== 1 ? answerer.scale : undefined,
   };
 }
 

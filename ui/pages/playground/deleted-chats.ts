@@ -16,7 +16,11 @@ import { type ExchangeActions, exchangeView } from './exchange-view.ts';
 
 const onlyRead: AnswerActions = { rate: null, edit: null, correct: null, add: null, editor: null };
 const noActions: ExchangeActions = {
-  ...{ edit: null, regenerate: null, goOn: null, raise: null, step: null },
+  edit: null,
+  regenerate: null,
+  goOn: null,
+  raise: null,
+  step: null,
   ofAnswer: () => onlyRead,
 };
 

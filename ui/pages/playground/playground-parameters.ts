@@ -72,9 +72,9 @@ export function samplingFields({ maxTokens, temperature, topP, seed, stop, schem
     max_tokens: maxTokens,
     temperature,
     top_p: topP,
-    ...(seed === '' ? {} : { seed: Number(seed) }),
-    ...(stops.length === 0 ? {} : { stop: stops }),
-    ...(format == null ? {} : { response_format: formatOf(format) }),
+    seed: seed === '' ? undefined : Number(seed),
+    stop: stops.length === 0 ? undefined : stops,
+    response_format: format == null ? undefined : formatOf(format),
   } satisfies Partial<Ask>;
 }
 

@@ -221,7 +221,9 @@ export class Playground extends LightElement {
       ${
         compare
           ? otherSidesFields({
-              ...{ sides, choices, others: this._others },
+              sides,
+              choices,
+              others: this._others,
               set: (others) => this._setOthers(others),
               removed: () => {
                 void this.updateComplete.then(() => this.querySelector<HTMLElement>('#add-version')?.focus());

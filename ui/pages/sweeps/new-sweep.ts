@@ -81,11 +81,11 @@ export class NewSweep extends LightElement {
     const { keep_best, ...shared } = draftRequest();
     return {
       ...shared,
-      ...(draft.value.settings.keep_best === undefined ? {} : { keep_best }),
+      keep_best: draft.value.settings.keep_best === undefined ? undefined : keep_best,
       space: readSpace(this._dimensions),
       trials: Number(trials),
       metric: metric.trim(),
-      ...(direction === '' ? {} : { direction }),
+      direction: direction || undefined,
       culling,
     };
   }

@@ -62,7 +62,7 @@ export class Training extends LightElement {
     this._error = null;
     try {
       await presetFacts.ready();
-      const { job_id } = await service.start({ ...draftRequest(), ...(this._active ? { queue: true } : {}) });
+      const { job_id } = await service.start({ ...draftRequest(), queue: this._active ? true : undefined });
       void jobs.refresh();
       router.go(`/training/${job_id}`);
     } catch (error) {

@@ -112,7 +112,7 @@ export class Conversation extends Store<readonly Exchange[]> {
               {
                 role: 'assistant' as const,
                 content: answer.text,
-                ...(answer.reasoning ? { reasoning_content: answer.reasoning } : {}),
+                reasoning_content: answer.reasoning || undefined,
               },
             ],
       );
@@ -136,7 +136,13 @@ export class Conversation extends Store<readonly Exchange[]> {
     this.#abort = abort;
     const sides = asked.map(
       ({ name, first }): Side => ({
-        ...{ name, first, text: '', busy: true, answer: null, error: null, stopped: false },
+        name,
+        first,
+        text: '',
+        busy: true,
+        answer: null,
+        error: null,
+        stopped: false,
       }),
     );
     const id = this.#add(prompt, sides);
@@ -167,7 +173,13 @@ export class Conversation extends Store<readonly Exchange[]> {
   answer(exchange: Exchange, side: Side, text: string): void {
     const { prompt, system } = exchange;
     const written: Side = {
-      ...{ name: side.name, first: '', text, busy: false, error: null, stopped: false, edited: true },
+      name: side.name,
+      first: '',
+      text,
+      busy: false,
+      error: null,
+      stopped: false,
+      edited: true,
       answer: null,
     };
     void this.#save(this.#add({ prompt, system, insteadOf: exchange }, [written]));
@@ -233,7 +245,7 @@ const goingOn = (ask: Ask, { text, reasoning }: Side): Ask => ({
   ...ask,
   messages: [
     ...ask.messages,
-    { role: 'assistant', content: text, ...(reasoning ? { reasoning_content: reasoning } : {}) },
+    { role: 'assistant', content: text, reasoning_content: reasoning || undefined },
   ],
   continue_final_message: true,
 });

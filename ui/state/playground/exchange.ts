@@ -9,7 +9,7 @@ export interface Side {
   readonly first: string;
   text: string;
   /** What the model wrote before its answer; absent without. */
-  reasoning?: string;
+  reasoning?: string | undefined;
   busy: boolean;
   answer: Answer | null;
   error: ServiceError | null;

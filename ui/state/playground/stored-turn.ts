@@ -10,7 +10,11 @@ const endOf = ({ answer, stopped, busy, edited }: Side) => {
 
 /** An exchange as the service stores it. */
 export const toTurn = ({ id, after, like, system, prompt, sides }: Exchange): StoredTurn => ({
-  ...{ id, after, like: like ?? null, system, prompt },
+  id,
+  after,
+  like: like ?? null,
+  system,
+  prompt,
   answers: sides.map((side) => ({
     name: side.name,
     text: side.text,
@@ -30,8 +34,14 @@ export const toTurn = ({ id, after, like, system, prompt, sides }: Exchange): St
 export const fromTurn = ({ answers, ...turn }: StoredTurn): Exchange => ({
   ...turn,
   sides: answers.map(({ name, text, reasoning, end, rating, correction, ...figures }) => ({
-    ...{ name, first: '', text, busy: false, error: null, rating, correction },
-    ...(reasoning === null ? {} : { reasoning }),
+    name,
+    first: '',
+    text,
+    reasoning: reasoning ?? undefined,
+    busy: false,
+    error: null,
+    rating,
+    correction,
     stopped: end === 'stopped',
     edited: end === 'edited',
     answer:
@@ -43,7 +53,7 @@ export const fromTurn = ({ answers, ...turn }: StoredTurn): Exchange => ({
             generationMs: figures.generation_ms,
             firstTokenMs: figures.first_token_ms,
             isCut: end === 'cut',
-            ...(figures.stop_reason === null ? {} : { stoppedAt: figures.stop_reason }),
+            stoppedAt: figures.stop_reason ?? undefined,
           },
   })),
 });

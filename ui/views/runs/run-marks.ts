@@ -22,7 +22,7 @@ export function runMarks({ events, series }: Run, of?: Mark['run']): Mark[] {
   best ??= lowestLoss(series.evals);
   const { x } = chartOptions.value;
   const marks = (kind: MarkKind, found: Iterable<number>) =>
-    [...found].map((step): Mark => ({ kind, at: series.placeOf({ step }, x), ...(of && { run: of }) }));
+    [...found].map((step): Mark => ({ kind, at: series.placeOf({ step }, x), run: of }));
   return [
     ...marks('checkpoint', steps.checkpoint),
     ...marks('resume', steps.resume),
