@@ -29,9 +29,7 @@ export const bandwidthSide = (model: (dir: string) => string): Side => ({
   about: "a C program that reads memory with the engine's thread count",
   trial: async ({ dir, size }) => {
     const cores = availableParallelism();
-    const threads = threadsFor({
-      ...{ bytes: statSync(model(dir)).size, tokens: 1, cores, trainingActive: false },
-    });
+    const threads = threadsFor({ bytes: statSync(model(dir)).size, tokens: 1, cores, trainingActive: false });
     const { bytes, passes } = reads[size];
     const run = await runMeasured(compiled('bandwidth'), [threads, bytes, passes].map(String));
     return { figures: { read: Number(run.stdout) / gigabyte }, answer: null };

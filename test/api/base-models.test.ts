@@ -168,9 +168,7 @@ test('code that nobody needs is no obstacle', async () => {
 test('a model that one task alone can be trained with is told', async () => {
   const model = configured({ architectures: ['BertModel'], model_type: 'bert' });
   const note = 'This model can be trained for extractive-question-answering only.';
-  assert.equal(await check(model), {
-    ...{ usable: true, problem: null, hub: null, notes: [note], adapter: null },
-  });
+  assert.equal(await check(model), { usable: true, problem: null, hub: null, notes: [note], adapter: null });
   const start = await service.call('POST', '/api/start_training', quickRequest({ model_name: model }));
   assert.is(start.status, 400);
   assert.match(start.body.detail, 'BertModel cannot be trained for text-generation');

@@ -302,11 +302,9 @@ test('a job of the method dpo trains on pairs of answers to a conversation, and 
   const answer = (content: string) => [{ role: 'assistant', content }];
   const pairs = Array.from({ length: 12 }, (_, at) =>
     JSON.stringify({
-      ...{
-        input,
-        preferred_output: answer(`team: shipping ${at}`),
-        non_preferred_output: answer('No idea.'),
-      },
+      input,
+      preferred_output: answer(`team: shipping ${at}`),
+      non_preferred_output: answer('No idea.'),
     }),
   ).join('\n');
   const dpo = { hyperparameters: { n_epochs: 1, batch_size: 4, beta: 0.2 } };

@@ -73,12 +73,10 @@ test("OpenAI's library gets the same answers", async () => {
   const model = data.find(({ id }) => id.includes('dates'))?.id as string;
   const right = await score(async (content) => {
     const { choices } = await client.chat.completions.create({
-      ...{
-        model,
-        messages: [{ role: 'user', content }],
-        max_completion_tokens: answerTokens,
-        temperature: 0,
-      },
+      model,
+      messages: [{ role: 'user', content }],
+      max_completion_tokens: answerTokens,
+      temperature: 0,
     });
     return choices[0]?.message.content ?? '';
   });

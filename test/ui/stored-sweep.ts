@@ -85,9 +85,7 @@ function storeTrial(store: Store, index: number, end: number, at: string, lossOf
   for (let step = 0; step <= end; step += steps.every) {
     const eval_loss = step === 0 ? baseLoss : lossOf(step);
     const payload = { kind: 'eval', step, epoch: step / steps.total, metrics: { eval_loss } };
-    store.events.append({
-      ...{ seq: store.events.newestSeq() + 1, jobId, type: 'metrics', time: at, payload },
-    });
+    store.events.append({ seq: store.events.newestSeq() + 1, jobId, type: 'metrics', time: at, payload });
   }
   return jobId;
 }
