@@ -80,9 +80,7 @@ async function score(llama: Llama, request: ScoreRequest): Promise<ScoreAnswer> 
       contextSize: longest + 1,
       threads,
       batchSize: Math.min(longest + 1, 512),
-      ...(request.adapters.length > 0
-        ? { lora: { adapters: request.adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }
-        : {}),
+      lora: { adapters: request.adapters.map(({ path, scale }) => ({ filePath: path, scale })) },
     });
     const sequence = context.getSequence();
     const scored: ScoreAnswer['sequences'] = [];

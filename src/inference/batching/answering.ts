@@ -154,10 +154,10 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
         generatedTokens: before.length,
         lookedUpTokens,
         finishReason: complete ? 'stop' : signal.aborted ? 'aborted' : 'length',
-        ...(stoppedAt !== null && question.toldStops.has(stoppedAt) ? { stoppedAt } : {}),
+        stoppedAt: stoppedAt !== null && question.toldStops.has(stoppedAt) ? stoppedAt : undefined,
         timeToFirstTokenMs: firstMs ?? durationMs,
         durationMs,
-        ...(logprobs === null ? {} : { tokens: choices }),
+        tokens: logprobs === null ? undefined : choices,
       };
     },
   };

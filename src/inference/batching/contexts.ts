@@ -116,9 +116,7 @@ export function createContexts(
         batchSize: Math.min(tokens * slots, promptChunkTokens),
         threads: llama.cpuMathCores,
         batching: { itemPrioritizationStrategy: bySlot },
-        ...(adapters.length === 0
-          ? {}
-          : { lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) } }),
+        lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) },
       });
       const context: Context = { adapters: JSON.stringify(adapters), native, tokens, slots: [] };
       for (let index = 0; index < slots; index++) {

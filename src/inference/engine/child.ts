@@ -71,7 +71,7 @@ export const nodeProgram =
     const env = allowedEnvironment(process.env, childVariables.engine);
     const preloaded = [env.LD_PRELOAD, preload].filter(Boolean).join(':');
     return fork(workerPath, [], {
-      env: { ...env, ...(preloaded === '' ? {} : { LD_PRELOAD: preloaded }) },
+      env: { ...env, LD_PRELOAD: preloaded || undefined },
       serialization: 'json',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

@@ -85,11 +85,11 @@ export const generateResult = v.strictObject({
   lookedUpTokens: v.exactOptional(v.number()),
   finishReason: v.picklist(['stop', 'length', 'aborted']),
   /** The text of the request's `stop` that ended the answer. */
-  stoppedAt: v.exactOptional(v.string()),
+  stoppedAt: v.optional(v.string()),
   timeToFirstTokenMs: v.number(),
   durationMs: v.number(),
   /** The tokens of the text, with `logprobs`. */
-  tokens: v.exactOptional(choices),
+  tokens: v.optional(choices),
 });
 export type GenerateResult = v.InferOutput<typeof generateResult>;
 

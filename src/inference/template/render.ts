@@ -100,6 +100,7 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
         messages: messages.map(({ role, content, reasoning_content }) => ({
           role,
           content,
+          // Templates ask whether it is there.
           ...(reasoning_content ? { reasoning_content } : {}),
         })),
         add_generation_prompt: isPrompt,

@@ -83,6 +83,7 @@ export async function samplingOf(
     topP: order.topP,
     topK: 0,
     seed: seedAt(seed, answer.length),
+    // The library's types know no `undefined`.
     ...(tokenBias === undefined ? {} : { tokenBias }),
     ...(grammar === null
       ? {}
