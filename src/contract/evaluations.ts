@@ -19,3 +19,24 @@ export const evaluationFigures = {
   win_rate: { label: 'Win rate (%)', better: 'large' },
   win_rate_per_token: { label: 'Win rate per token (%)', better: 'large' },
 } as const satisfies Record<string, { readonly label: string; readonly better: 'small' | 'large' }>;
+
+export type FigureName = keyof typeof evaluationFigures;
+/** The names of figures in the order in which they are shown. */
+export const figureNames = Object.keys(evaluationFigures) as readonly FigureName[];
+
+/** Whether a figure from 0 to 1 is customarily told in percent. */
+export const isToldInPercent = (name: string): boolean => name.startsWith('rouge');
+
+/** What a figure is called. */
+export function figureLabel(name: string): string {
+  const label = evaluationFigures[name as FigureName]?.label ?? name;
+  return isToldInPercent(name) ? `${label} (%)` : label;
+}
+
+/** The position of the best of some values, or `null` if none is better than all others. */
+export function bestOf(name: FigureName, values: readonly (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => value != null);
+  if (known.length < 2) return null;
+  const best = evaluationFigures[name].better === 'small' ? Math.min(...known) : Math.max(...known);
+  return known.filter((value) => value === best).length === 1 ? values.indexOf(best) : null;
+}

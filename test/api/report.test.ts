@@ -1,12 +1,16 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { examples as evaluationExamples } from '../../src/api/hone/evaluations/examples.ts';
+import type { EvaluationDetail } from '../../src/api/hone/evaluations/schemas.ts';
 import { examples } from '../../src/api/hone/jobs/examples.ts';
-import { lineChart, thinned, ticksOf } from '../../src/api/hone/jobs/report/line-chart.ts';
-import { markup } from '../../src/api/hone/jobs/report/markup.ts';
-import { type ReportFacts, reportOf } from '../../src/api/hone/jobs/report/report.ts';
+import { comparisonReport } from '../../src/api/hone/reports/comparison-report.ts';
+import { evaluationReport } from '../../src/api/hone/reports/evaluation-report.ts';
+import { lineChart, thinned, ticksOf } from '../../src/api/hone/reports/line-chart.ts';
+import { markup } from '../../src/api/hone/reports/markup.ts';
+import { type RunFacts, runReport } from '../../src/api/hone/reports/run-report.ts';
 
 const job = {
-  ...(examples['GET /api/jobs/{job_id}'] as ReportFacts['job']),
+  ...(examples['GET /api/jobs/{job_id}'] as RunFacts['job']),
   display_name: 'ours </title><script>alert(1)</script>',
   notes: 'the password is swordfish',
   model_name: '/home/jo/models/tiny',
@@ -37,12 +41,12 @@ const job = {
       },
     ],
   },
-} as ReportFacts['job'];
-const series = examples['GET /api/jobs/{job_id}/metrics'] as ReportFacts['series'];
+} as RunFacts['job'];
+const series = examples['GET /api/jobs/{job_id}/metrics'] as RunFacts['series'];
 const data = { rows: 60, sha256: 'ab'.repeat(32) };
 
 test('a report has verdict, charts, figures, settings and the digest of the data, and loads nothing', () => {
-  const report = reportOf({ job, series, data, hasRows: false });
+  const report = runReport({ job, series, data }, false);
   for (const part of [
     'It learned: &quot;yes&quot; &amp; more',
     'Evaluation loss: 2.31 → <b>0.42</b>',
@@ -62,8 +66,8 @@ test('a report has verdict, charts, figures, settings and the digest of the data
 });
 
 test('prompts and answers are in it if that is wanted, escaped', () => {
-  assert.not.match(reportOf({ job, series, data, hasRows: false }), 'my order');
-  const report = reportOf({ job, series, data, hasRows: true });
+  assert.not.match(runReport({ job, series, data }, false), 'my order');
+  const report = runReport({ job, series, data }, true);
   for (const part of ['Where is &lt;b&gt;my order', '(empty answer)', 'It is on its way.', 'On its way.']) {
     assert.ok(report.includes(part), part);
   }
@@ -71,9 +75,69 @@ test('prompts and answers are in it if that is wanted, escaped', () => {
 
 test('a run that ended before its first step has a report without charts', () => {
   const bare = { ...job, verdict: null, metrics: null };
-  const report = reportOf({ job: bare, series: { train: [], eval: [] }, data: null, hasRows: true });
+  const report = runReport({ job: bare, series: { train: [], eval: [] }, data: null }, true);
   assert.not.match(report, '<svg');
   assert.match(report, 'the rows were deleted');
+});
+
+const loadsNothing = (report: string) => {
+  assert.not.match(report, /\b(?:src|href|url\()/);
+  assert.not.match(report, '<script');
+};
+
+test('a report of several runs has them side by side, what differs bold, and rows if they are wanted', () => {
+  const other = {
+    ...job,
+    job_id: 'train_8',
+    settings: { learning_rate: 1e-4, warmup_ratio: null },
+    metrics: null,
+  };
+  const runs = [
+    { job, series, data },
+    { job: { ...other, dataset: '/home/jo/rows.jsonl' }, series, data: null },
+  ];
+  const report = comparisonReport(runs, false);
+  loadsNothing(report);
+  for (const part of [
+    '2 runs compared',
+    '(train_8)',
+    '<b>0.0002</b>',
+    '<b>rows.jsonl</b>',
+    '<b>0.5612</b>',
+    'class="curve line-1"',
+    data.sha256,
+    'the rows were deleted',
+  ])
+    assert.ok(report.includes(part), part);
+  for (const secret of ['swordfish', '/home/jo', 'C:\\', 'my order']) assert.not.match(report, secret);
+  const whole = comparisonReport(runs, true);
+  assert.is(whole.match(/Where is &lt;b&gt;my order/g)?.length, 1, 'a prompt of both is there once');
+  assert.is(whole.match(/It is on its way\./g)?.length, 2);
+});
+
+test('a report of evaluations has their figures, the best bold, and rows if they are wanted', () => {
+  const one = {
+    ...(evaluationExamples['GET /api/evaluations/{evaluation_id}'] as EvaluationDetail),
+    name: '/home/jo/models/tiny',
+    base_model: '/home/jo/models/tiny',
+    warnings: ['Some rows of /home/jo/rows.jsonl are in its dataset.'],
+  };
+  const better = { ...one, evaluation_id: 'eval_3', figures: { ...one.figures, loss: 0.21 } };
+  const report = evaluationReport([one, better], false);
+  loadsNothing(report);
+  for (const part of [
+    '<b>0.21</b> best',
+    'tiny (eval_2)',
+    'ROUGE-L (%)',
+    one.rows_digest as string,
+    'Some rows of rows.jsonl are',
+  ])
+    assert.ok(report.includes(part), part);
+  for (const secret of ['/home/jo', 'the same fee']) assert.not.match(report, secret);
+  assert.match(evaluationReport([one], true), 'the same fee');
+  const changed = evaluationReport([one, { ...better, rows_digest: 'other' }], true);
+  assert.match(changed, 'were changed in between');
+  for (const part of ['best', 'the same fee']) assert.not.match(changed, part);
 });
 
 test('a chart has round ticks, a dot for each evaluation, and no more points than can be seen', () => {
@@ -86,6 +150,7 @@ test('a chart has round ticks, a dot for each evaluation, and no more points tha
     { name: 'Training', points: long },
     {
       name: 'Evaluation',
+      hasDots: true,
       points: [
         { step: 0, value: 2 },
         { step: 4_999, value: 0.1 },

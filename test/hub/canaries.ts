@@ -64,6 +64,8 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const queries: Record<string, string> = {
     '/api/playground/model_path': `?model_id=${modelId}`,
     '/api/recommendations': '?task=text-generation',
+    [`/api/models/${modelId}/card`]: '?repo_name=owner/name',
+    '/api/jobs/report': '?jobs=train_1&rows=true',
   };
   const paths = operations
     .filter(({ method }) => method === 'GET')

@@ -372,6 +372,27 @@ test('the values of all charts are saved as measured', async () => {
 test('all charts are saved as a picture with their titles, in the colors of the page', async () => {
   const { page, faults } = await openCharts('/training/train_1', { theme: 'dark', width: 800 });
   await forget(page);
+
+test('a comparison is saved as a report, and its link and that of a run are copied', async () => {
+  const { page, context, faults } = await openCharts('/training/compare?run=train_1&run=train_2');
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.getByRole('button', { name: 'Report…' }).click();
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Save', exact: true }).click(),
+  ]);
+  assert.is(file.suggestedFilename(), 'train_1-train_2.html');
+  const report = readFileSync(await file.path(), 'utf8');
+  for (const part of ['2 runs compared', 'first', '=1+1', '<svg']) assert.ok(report.includes(part), part);
+  const link = page.getByRole('button', { name: 'Copy link' });
+  await link.click();
+  await until(async () => (await copied()) === page.url(), 'the comparison is in the clipboard');
+  await page.goto(`${service.url}/training/train_1?view=charts`);
+  await link.click();
+  await until(async () => (await copied()) === `${service.url}/training/train_1?view=charts`, 'the run is');
+  assert.equal(faults, []);
+});
   const { name, bytes } = await saved(page, 'PNG of all charts');
   assert.is(name, 'first-charts.png');
   const texts = await written(page);

@@ -1,4 +1,5 @@
 /** The pages of evaluations: the list and its form, one that runs, and two side by side, row by row. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -113,6 +114,16 @@ test('two evaluations are compared by their figures, and by the rows that they a
   await page.getByRole('checkbox', { name: 'Show rows that are answered alike' }).check();
   assert.is(await rows.count(), 4);
   assert.equal(await appearanceFaults(page, 'evaluations-compared'), []);
+  await page.getByRole('button', { name: 'Copy link' }).waitFor();
+  await page.getByRole('button', { name: 'Report…' }).click();
+  await page.getByLabel('Include prompts and answers').check();
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Save', exact: true }).click(),
+  ]);
+  assert.is(file.suggestedFilename(), 'eval_2-eval_1.html');
+  const report = readFileSync(await file.path(), 'utf8');
+  for (const part of ['<b>90</b> best', 'Question 3', 'tuned says 3']) assert.ok(report.includes(part), part);
   assert.equal(faults, []);
   await context.close();
 });

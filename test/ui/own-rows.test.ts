@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { markup } from '../../src/api/hone/jobs/report/markup.ts';
+import { markup } from '../../src/api/hone/reports/markup.ts';
 import { lossText } from '../../src/contract/training/loss-text.ts';
 import {
   endAll,

@@ -7,12 +7,14 @@ const saidMs = 2_000;
 /** A button that copies a text. */
 @customElement('hone-copy')
 export class Copy extends LightElement {
-  @property({ attribute: false }) text = '';
+  /** A text that changes is read when it is copied. */
+  @property({ attribute: false }) text: string | (() => string) = '';
   @property() label = 'Copy';
   @state() private _done: 'copied' | 'failed' | null = null;
 
   private async _copy(): Promise<void> {
-    this._done = (await copyText(this.text)) ? 'copied' : 'failed';
+    const text = typeof this.text === 'string' ? this.text : this.text();
+    this._done = (await copyText(text)) ? 'copied' : 'failed';
     setTimeout(() => {
       this._done = null;
     }, saidMs);

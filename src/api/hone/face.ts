@@ -31,6 +31,8 @@ import { moveRoutes } from './moving/routes.ts';
 import { chatRoutes } from './playground/chat-routes.ts';
 import { examples as playgroundExamples } from './playground/examples.ts';
 import { playgroundRoutes } from './playground/routes.ts';
+import { examples as reportsExamples } from './reports/examples.ts';
+import { reportRoutes } from './reports/routes.ts';
 import { examples as serviceExamples } from './service/examples.ts';
 import { serviceRoutes } from './service/routes.ts';
 import { examples as sweepsExamples } from './sweeps/examples.ts';
@@ -62,6 +64,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ...withExamples(moveRoutes(services), movingExamples),
       ...withExamples(sweepRoutes(services), sweepsExamples),
       ...withExamples(evaluationRoutes(services), evaluationsExamples),
+      ...withExamples(reportRoutes(services), reportsExamples),
       ...withExamples([...keyRoutes(services), ...sessionRoutes(services)], accessExamples),
       ...withExamples(serviceRoutes(services, openApi), serviceExamples),
     ],

@@ -12,6 +12,7 @@ import { draft } from '../../state/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
+import { copyLink } from '../../views/copy-link.ts';
 import { detectedFile, detectedName } from '../../views/datasets/import-words.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
 import '../../views/datasets/dataset-faults.ts';
@@ -85,7 +86,7 @@ export class DatasetPage extends LightElement {
             detail === null
               ? nothing
               : html`${valid ? this._opener('split', 'Split off a validation set…') : nothing} ${this._opener('delete', 'Delete…')}
-                  ${menu('More', this._more())}`
+                  ${menu('More', this._more())} ${copyLink()}`
           }
         </div>
       </header>

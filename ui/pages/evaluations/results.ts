@@ -1,5 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { type ComparedRow, comparedRows } from '../../../src/contract/evaluations/compared-rows.ts';
+import { whyIncomparable } from '../../../src/contract/evaluations/why-incomparable.ts';
+import { bestOf, figureLabel, figureNames } from '../../../src/contract/evaluations.ts';
 import { service } from '../../api/service.ts';
 import type { Evaluation } from '../../api/types.ts';
 import { checkField } from '../../elements/fields.ts';
@@ -11,18 +14,11 @@ import { datasets, isKept, latest, models, router } from '../../state/app.ts';
 import { Remote, Reread } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
-import {
-  bestOf,
-  evaluationName,
-  evaluationState,
-  figureLabel,
-  figureNames,
-  figureText,
-  whyIncomparable,
-} from '../../views/evaluation-words.ts';
+import { copyLink } from '../../views/copy-link.ts';
+import { evaluationName, evaluationState, figureText } from '../../views/evaluation-words.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
+import '../../views/report-button.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
-import { type ComparedRow, comparedRows } from './compared-rows.ts';
 
 const refreshMs = 1_000;
 /** Rows that are shown at first, and that “Show more” adds. */
@@ -87,7 +83,10 @@ export class EvaluationResults extends LightElement {
     const all = html`<a href="/models/evaluations">All evaluations</a>`;
     return html`<div class="page">
       ${sectionTabs('Models', '/models/evaluations', true)}
-      <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
+      <header class="page-head">
+        <h1>${this._ids.length > 1 ? 'Evaluations compared' : (this._ids[0] ?? 'Evaluation')}</h1>
+        ${value === null ? nothing : html`<div class="actions">${reportButton(value)} ${copyLink()}</div>`}
+      </header>
       ${
         this._ids.length === 0
           ? html`<section class="card">${empty('This address names no evaluation', all)}</section>`
@@ -158,6 +157,12 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-evaluation-results': EvaluationResults;
   }
+}
+
+/** A report of what was scored. */
+function reportButton(found: readonly Evaluation[]): TemplateResult | typeof nothing {
+  const ids = found.flatMap(({ state, evaluation_id }) => (state === 'completed' ? [evaluation_id] : []));
+  return ids.length === 0 ? nothing : html`<hone-report-button .ids=${ids}></hone-report-button>`;
 }
 
 /** What was scored, as a link to the model where it is one. */

@@ -26,6 +26,7 @@ import '../../views/model-export.ts';
 import './model-files.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
+import { copyLink } from '../../views/copy-link.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
 import { judgementSentence } from '../../views/runs/judgement.ts';
@@ -184,6 +185,7 @@ export class ModelPage extends LightElement {
           <a class="button" href="/models/evaluations?model=${lineage.model_id}">Evaluate…</a>
           <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
           <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
+          ${copyLink()}
         </div>
       </header>
       ${this._dialog === 'push' ? nothing : pushing(lineage)}

@@ -19,6 +19,8 @@ import { paced } from '../../state/runs/pace.ts';
 import type { Run } from '../../state/runs/run.ts';
 import type { ColumnName } from '../../state/runs/series.ts';
 import { Watch } from '../../state/store.ts';
+import { copyLink } from '../../views/copy-link.ts';
+import '../../views/report-button.ts';
 import { comparedLimit } from '../../views/runs/compare-button.ts';
 import { metricText } from '../../views/runs/run-charts.ts';
 import { runData } from '../../views/runs/run-data.ts';
@@ -76,7 +78,10 @@ export class Compare extends LightElement {
     const others = (jobs.value.value?.jobs ?? []).filter(({ job_id }) => !this._ids.includes(job_id));
     return html`<div class="page">
       ${sectionTabs('Training', '/training/runs', true)}
-      <h1>Compare runs</h1>
+      <header class="page-head">
+        <h1>Compare runs</h1>
+        ${runs.length === 0 ? nothing : html`<div class="actions">${this._report(runs)} ${copyLink()}</div>`}
+      </header>
       ${
         runs.length + others.length === 0
           ? nothing
@@ -108,6 +113,14 @@ export class Compare extends LightElement {
     </div>`;
   }
 
+  /** A report of the runs that are known. */
+  private _report(runs: readonly Run[]): TemplateResult | typeof nothing {
+    const loaded = runs.filter(isLoaded);
+    return loaded.length === 0
+      ? nothing
+      : html`<hone-report-button .ids=${loaded.map(({ jobId }) => jobId)}></hone-report-button>`;
+  }
+
   /** A run is added by the button: the arrow keys change what is chosen in a select. */
   private _adding(others: readonly Job[]): TemplateResult {
     const chosen = others.some(({ job_id }) => job_id === this._next) ? this._next : '';
@@ -135,10 +148,7 @@ export class Compare extends LightElement {
   }
 
   private _comparison(runs: readonly Run[]): TemplateResult {
-    // It may have been deleted since it was loaded.
-    const isGone = ({ value: { job, error } }: Run) =>
-      error !== null && (job === null || error.status === 404);
-    const loaded = runs.filter((run) => run.value.job !== null && !isGone(run));
+    const loaded = runs.filter(isLoaded);
     const gone = runs.flatMap((run) =>
       isGone(run) ? [{ jobId: run.jobId, message: run.value.error?.message ?? '' }] : [],
     );
@@ -214,6 +224,10 @@ const noRuns = (others: number) =>
   others === 0
     ? empty('No runs yet', html`Start one under <a href="/training">New training</a>.`)
     : empty('No runs selected', `Add up to ${comparedLimit} runs to overlay their charts.`);
+
+/** Whether a run was deleted, maybe since it was loaded. */
+const isGone = ({ value: { job, error } }: Run) => error !== null && (job === null || error.status === 404);
+const isLoaded = (run: Run) => run.value.job !== null && !isGone(run);
 
 /** A metric of a run at each of its steps. */
 const column =

@@ -6,7 +6,7 @@ import { Action } from '../../state/action.ts';
 import { currentJobId, forgetRun, isKept, jobs, router, toasts } from '../../state/app.ts';
 import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
-import './report-button.ts';
+import '../../views/report-button.ts';
 import './stop-dialog.ts';
 
 /** The page of a run. */
@@ -68,7 +68,7 @@ export class RunActions {
       ${
         isEnded(job.state)
           ? html`<a class="button" href="/training/compare?run=${job.job_id}">Compare</a>
-              <hone-report-button .jobId=${job.job_id}></hone-report-button>`
+              <hone-report-button .ids=${[job.job_id]}></hone-report-button>`
           : nothing
       }
       ${

@@ -5,6 +5,7 @@ import { modelName, stateBadge } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { sweepPath } from '../../state/router.ts';
 import type { Run } from '../../state/runs/run.ts';
+import { copyLink } from '../../views/copy-link.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
 import '../../views/identity.ts';
@@ -26,7 +27,7 @@ export function runHead(job: JobDetail, run: Run, buttons: TemplateResult): Temp
           </p>
           ${descent(job)}
         </div>
-        <div class="actions">${stateBadge(job.state)} ${buttons}</div>
+        <div class="actions">${stateBadge(job.state)} ${buttons} ${copyLink()}</div>
       </header>`;
 }
 

@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { isToldInPercent } from '../../../src/contract/evaluations.ts';
 import { lossText } from '../../../src/contract/training/loss-text.ts';
 import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { formatDuration, formatNumber } from '../../elements/format.ts';
-import { isToldInPercent } from '../evaluation-words.ts';
 import { judgementActions, judgementSentence } from './judgement.ts';
 import { metricText } from './run-charts.ts';
 import { exportBadge, verificationNotice } from './verification.ts';

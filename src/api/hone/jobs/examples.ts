@@ -120,8 +120,6 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
   },
-  'GET /api/jobs/{job_id}/report':
-    '<!doctype html>\n<html lang="en">\n<head><title>support · 3 epochs · 2e-4 – Hone</title></head>\n…\n</html>\n',
   'GET /api/jobs/{job_id}/events': {
     events: [
       {

@@ -3,19 +3,13 @@ import { Reply } from '../../../http/reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
 import { type Series, series } from '../frames/schemas.ts';
-import { jobDetailOf } from './job-detail.ts';
 import { jobNumber } from './job-number.ts';
-import { reportOf } from './report/report.ts';
 import * as s from './schemas.ts';
-
-/** The steps of a report's charts, which are drawn with fewer. */
-const reportPoints = 5_000;
 
 const noJob: ResponseDoc = { description: 'Job not found', schema: errorBody };
 
 /** What is stored of a job's run. */
-export function jobHistoryRoutes(services: Services) {
-  const { jobs: store } = services;
+export function jobHistoryRoutes({ jobs: store }: Services) {
   return [
     route({
       method: 'GET',
@@ -44,31 +38,6 @@ export function jobHistoryRoutes(services: Services) {
       responses: { 200: { description: 'The log', contentType: 'text/plain' }, 404: noJob },
       handle: async ({ params, query }) =>
         Reply.text(200, await store.logTail(jobNumber(params.job_id), query.bytes)),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/jobs/{job_id}/report',
-      tag,
-      summary:
-        'A job as one HTML file to share: verdict, charts, settings and the digest of its data; with rows also prompts and answers',
-      query: s.reportQuery,
-      responses: { 200: { description: 'The report', contentType: 'text/html' }, 404: noJob },
-      handle: async ({ params, query }) => {
-        const id = jobNumber(params.job_id);
-        const job = await jobDetailOf(services, id);
-        const report = reportOf({
-          job,
-          series: store.series(id, reportPoints) as Series,
-          data: await store.dataDigest(id),
-          hasRows: query.rows,
-        });
-        return new Reply(200, report, {
-          'content-type': 'text/html; charset=utf-8',
-          'content-disposition': `attachment; filename="${job.job_id}.html"`,
-          // Should a browser show it in place of saving it.
-          'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-        });
-      },
     }),
   ];
 }

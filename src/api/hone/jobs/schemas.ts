@@ -59,16 +59,6 @@ export const metricsQuery = v.object({
   points: wholeNumber(0, 1_000_000),
 });
 export const logQuery = v.object({ bytes: wholeNumber(65_536, 16_777_216) });
-export const reportQuery = v.object({
-  /** Whether prompts and answers are in it: they are rows of the dataset. */
-  rows: v.optional(
-    v.pipe(
-      v.picklist(['true', 'false'], 'must be true or false'),
-      v.transform((text) => text === 'true'),
-    ),
-    'false',
-  ),
-});
 export const job = v.object({
   job_id: v.string(),
   model_id: v.string(),

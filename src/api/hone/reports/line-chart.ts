@@ -4,6 +4,26 @@ import { type Markup, markup } from './markup.ts';
 export interface Line {
   readonly name: string;
   readonly points: readonly { readonly step: number; readonly value: number }[];
+  /** Evaluations, which are few, have dots. */
+  readonly hasDots?: boolean;
+}
+
+/** The numbers among what is read of some rows, by their step. */
+export const pointsOf = <Row extends { readonly step: number }>(
+  rows: readonly Row[],
+  read: (row: Row) => unknown,
+): Line['points'] =>
+  rows.flatMap((row) => {
+    const value = read(row);
+    return typeof value === 'number' ? [{ step: row.step, value }] : [];
+  });
+
+/** The section of those charts that have a point; `null` if none has. */
+export function charts(drawn: readonly (Markup | null)[]): Markup | null {
+  const found = drawn.filter((chart) => chart !== null);
+  return found.length === 0
+    ? null
+    : markup`<section><h2>Charts</h2><div class="charts">${found}</div></section>`;
 }
 
 const size = { width: 480, height: 220, left: 56, right: 16, top: 12, bottom: 28 } as const;
@@ -43,9 +63,9 @@ function rangeOf(values: readonly number[]): readonly [number, number] {
   return [low - spare, high + spare];
 }
 
-/** A chart over the steps as SVG; `null` where no line has a point. Evaluations, which are few, have dots. */
+/** A chart over the steps as SVG; `null` where no line has a point. */
 export function lineChart(heading: string, lines: readonly Line[]): Markup | null {
-  const drawn = lines.map(({ name, points }) => ({ name, points: thinned(points) }));
+  const drawn = lines.map((line) => ({ ...line, points: thinned(line.points) }));
   const every = drawn.flatMap(({ points }) => points);
   if (every.length === 0) return null;
   const [firstStep, lastStep] = rangeOf(every.map(({ step }) => step));
@@ -56,7 +76,7 @@ export function lineChart(heading: string, lines: readonly Line[]): Markup | nul
   const y = (value: number) =>
     (height - bottom - ((value - low) / (high - low)) * (height - top - bottom)).toFixed(1);
   return markup`<figure>
-<figcaption>${heading}<span class="legend">${drawn.map(({ name, points }, index) => (points.length === 0 ? markup`` : markup`<span class="line-${index}">${name}</span>`))}</span></figcaption>
+<figcaption>${heading}<span class="legend">${drawn.map(({ name, points }, index) => (points.length === 0 ? markup`` : markup`<span class="line-${index}"><bdi>${name}</bdi></span>`))}</span></figcaption>
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${heading} by step, from ${low.toPrecision(3)} to ${high.toPrecision(3)}">
 ${ticksOf(low, high).map(
   (tick) =>
@@ -65,10 +85,10 @@ ${ticksOf(low, high).map(
 ${ticksOf(firstStep, lastStep)
   .filter(Number.isInteger)
   .map((tick) => markup`<text x="${x(tick)}" y="${height - 8}" class="step">${tick}</text>`)}
-${drawn.map(({ points }, index) => {
+${drawn.map(({ points, hasDots = false }, index) => {
   if (points.length === 0) return markup``;
   const path = points.map(({ step, value }) => `${x(step)} ${y(value)}`).join('L');
-  const dots = index === 0 ? [] : points;
+  const dots = hasDots ? points : [];
   return markup`<path class="curve line-${index}" d="M${path}"/>${dots.map(({ step, value }) => markup`<circle class="line-${index}" cx="${x(step)}" cy="${y(value)}" r="3"/>`)}`;
 })}
 </svg>

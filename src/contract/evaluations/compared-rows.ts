@@ -1,6 +1,13 @@
-import type { Evaluation } from '../../api/types.ts';
-
-type Result = Evaluation['results'][number];
+/** What an evaluation found for a row. */
+interface Result {
+  /** In the dataset, from 1. */
+  readonly line: number;
+  readonly prompt: string;
+  readonly reference: string | null;
+  readonly rejected: string | null;
+  readonly answer: string | null;
+  readonly figures: Readonly<Record<string, number | null>>;
+}
 
 /** A row of a dataset with the results of several evaluations. */
 export interface ComparedRow {
@@ -15,7 +22,7 @@ export interface ComparedRow {
 }
 
 /** The rows of which some evaluation has a result, by line. */
-export function comparedRows(evaluations: readonly Evaluation[]): ComparedRow[] {
+export function comparedRows(evaluations: readonly { readonly results: readonly Result[] }[]): ComparedRow[] {
   const byLine = evaluations.map(({ results }) => new Map(results.map((result) => [result.line, result])));
   const lines = [...new Set(byLine.flatMap((found) => [...found.keys()]))].sort((a, b) => a - b);
   return lines.map((line) => {

@@ -1,11 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { LightElement } from '../../elements/light-element.ts';
+import { pathOf } from '../api/call.ts';
+import { LightElement } from '../elements/light-element.ts';
 
-/** Saves a run as one HTML file, after asking whether prompts and answers may be in it. */
+/** Saves runs or evaluations as one HTML file, after asking whether prompts and answers may be in it. */
 @customElement('hone-report-button')
 export class ReportButton extends LightElement {
-  @property() jobId = '';
+  /** What the report is of: IDs of runs or evaluations. */
+  @property({ attribute: false }) ids: readonly string[] = [];
   @state() private _isOpen = false;
   @state() private _hasRows = false;
 
@@ -27,8 +29,24 @@ export class ReportButton extends LightElement {
     this._hasRows = false;
   }
 
+  private get _isOfRuns(): boolean {
+    return this.ids[0]?.startsWith('train_') ?? false;
+  }
+
+  private get _path(): string {
+    const rows = this._hasRows ? 'true' : 'false';
+    const ids = this.ids.join();
+    if (!this._isOfRuns) return pathOf('GET /api/evaluations/report', { query: { evaluations: ids, rows } });
+    return this.ids.length > 1
+      ? pathOf('GET /api/jobs/report', { query: { jobs: ids, rows } })
+      : pathOf('GET /api/jobs/{job_id}/report', { path: { job_id: ids }, query: { rows } });
+  }
+
   private _content(): TemplateResult {
-    return html`<p>One HTML file with verdict, charts, figures and settings. It opens without Hone and without a network.</p>
+    return html`<p>
+        One HTML file with ${this._isOfRuns ? 'verdict, charts, figures and settings' : 'figures and the digests of the rows'}. It
+        opens without Hone and without a network.
+      </p>
       <label class="check">
         <input
           type="checkbox"
@@ -43,8 +61,8 @@ export class ReportButton extends LightElement {
       <div class="row end">
         <a
           class="button primary"
-          href="/api/jobs/${this.jobId}/report?rows=${this._hasRows}"
-          download="${this.jobId}.html"
+          href=${this._path}
+          download="${this.ids.join('-')}.html"
           @click=${() => this.querySelector('dialog')?.close()}
           >Save</a
         >
