@@ -95,6 +95,7 @@ testAccess((test, fixture, origins) => {
       ],
       'POST /api/hub/push repo_name',
       'POST /api/models/{model_id}/push repo_name',
+      'GET /api/models/{model_id}/card repo_name',
       'POST /v1/chat/completions file',
       'POST /v1/completions file',
       // Of a dataset's new name, only the last part is kept.

@@ -216,6 +216,10 @@ test('the stock Python client reads back what was pushed', async () => {
 test('the card tells base, dataset, settings, metrics, checks and four ways to run it', async () => {
   const repository = hub.repositories.get('alice/first');
   const card = String(repository?.revisions.get(repository.head)?.get('README.md')?.bytes);
+  const shown = await service.call('GET', `/api/models/${model.model_id}/card?repo_name=alice/first`);
+  assert.is(shown.body, card, 'what is shown before is what is pushed');
+  const wrong = await service.call('GET', `/api/models/${model.model_id}/card?repo_name=nonsense`);
+  assert.is(wrong.status, 400);
   for (const part of [
     'https://huggingface.co/alice/tiny',
     '`support.jsonl`',

@@ -25,7 +25,8 @@ let modelId = '';
 test.before(async () => {
   const dataDir = temporaryFolder();
   const run = [line('hello'), line('phase'), line('metric')];
-  makeArtifacts(makeJobFolder(dataDir, 1, [...run, line('artifact'), line('done')]));
+  const adapter = line('artifact', { kind: 'adapter', path: 'artifacts/adapter', quantization: null });
+  makeArtifacts(makeJobFolder(dataDir, 1, [...run, line('artifact'), adapter, line('done')]));
   makeJobFolder(dataDir, 2, run);
   const at = '2026-11-21T12:00:00.000Z';
   const evaluation = {
@@ -36,7 +37,10 @@ test.before(async () => {
   };
   mkdirSync(join(dataDir, 'evaluations'));
   writeFileSync(join(dataDir, 'evaluations', 'eval_1.json'), JSON.stringify({ evaluation, results: [] }));
-  service = await startService({ dataDir, env: { ...littleInstallation('polite'), HUB_TOKEN: '' } });
+  service = await startService({
+    dataDir,
+    env: { ...littleInstallation('polite'), HF_HUB_OFFLINE: '1', HUB_TOKEN: '' },
+  });
   await service.upload('support.jsonl', supportRows());
   modelId = await until(
     async () => (await service.call('GET', '/api/models/')).body[0]?.model_id,
@@ -105,6 +109,25 @@ for (const { name, path, before, opener } of dialogs) {
     await context.close();
   });
 }
+
+test('the card of a push is read before it, as text and as it will look', async () => {
+  const { page, context, faults } = await openPage(service.url, `/models/${modelId}`);
+  await button('Push to the hub…')(page).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('summary', { hasText: 'Model card' }).click();
+  await dialog.getByText('Name the repository first').waitFor();
+  await dialog.getByLabel('Repository').fill('owner/name');
+  const card = dialog.getByRole('region', { name: 'Model card' });
+  await card.locator('.heading', { hasText: 'owner/name' }).waitFor();
+  await card.locator('th', { hasText: 'Setting' }).waitFor();
+  assert.not.match(await card.innerText(), 'library_name', 'what the hub indexes is no part of the text');
+  assert.equal(await appearanceFaults(page, 'dialog-push-card'), []);
+  await dialog.getByLabel('As text').check();
+  const { body } = await service.call('GET', `/api/models/${modelId}/card?repo_name=owner/name`);
+  assert.is(await card.locator('pre').textContent(), body);
+  assert.equal(faults, []);
+  await context.close();
+});
 
 for (const path of ['/training/runs', '/models']) {
   test(`the columns of ${path} are chosen from a menu that fits every width`, async () => {

@@ -139,6 +139,12 @@ export const service = {
   cancelExport: (modelId: string) =>
     call('DELETE /api/models/{model_id}/export', { path: { model_id: modelId } }),
   push: (body: Body<'POST /api/hub/push'>) => call('POST /api/hub/push', { body }),
+  /** The card that a push of a model would have. @param repository as owner/name. */
+  modelCard: (modelId: string, repository: string) =>
+    call('GET /api/models/{model_id}/card', {
+      path: { model_id: modelId },
+      query: { repo_name: repository },
+    }),
   hubAccount: () => call('GET /api/hub/account'),
   cancelPush: (modelId: string) =>
     call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),

@@ -12,7 +12,7 @@ import type { Model, Models } from './models.ts';
 const publicHub = 'https://huggingface.co';
 
 /**
- * All files of a model to push, with the model card.
+ * All files of a model to push, and the model card, which is one of them.
  * @throws AppError `invalid` where files of it are gone.
  */
 export async function contentsOf(
@@ -20,7 +20,7 @@ export async function contentsOf(
   model: Model,
   repository: string,
   hub: HubAccess,
-): Promise<LocalFile[]> {
+): Promise<{ files: LocalFile[]; card: string }> {
   const base = locateModel(model.baseModel);
   const baseName = base.path === null ? base.name : basename(base.gguf ?? base.path);
   const { files, taskType, baseClass } = await adapterFiles(
@@ -50,7 +50,7 @@ export async function contentsOf(
     hasModelfile: modelfile !== null,
     onPublicHub: hub.endpoint === publicHub,
   });
-  return [...files, { path: 'README.md', content: { text: card } }];
+  return { files: [...files, { path: 'README.md', content: { text: card } }], card };
 }
 
 /** The files of an adapter and its tokenizer, as PEFT and transformers name them; no other file of its folder is pushed. */

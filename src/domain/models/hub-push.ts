@@ -33,6 +33,11 @@ export interface HubPush {
    */
   cancel(reference: string): Promise<{ repository: string; cancelled: boolean }>;
   /**
+   * The model card that a push to the repository would have.
+   * @throws AppError `not_found` or `invalid`, as a push.
+   */
+  card(request: Pick<HubPushRequest, 'model' | 'repository'>): Promise<string>;
+  /**
    * The account that pushes go to.
    * @throws AppError `forbidden` or `upstream`: why nothing can be pushed now.
    */
@@ -88,7 +93,7 @@ export function createHubPush(options: {
       frames.commit((emit) => emit('model', null, { action: 'push', ...about, ...fields }));
     try {
       await checkPushPermission(access, repository);
-      const files = await contentsOf(options.models, model, repository, access);
+      const { files } = await contentsOf(options.models, model, repository, access);
       const opened = await openRepository(access, repository, isPrivate);
       const pushed = await pushFiles(access, repository, files, {
         title: `Push ${model.name}`.replace(/[\r\n]+/g, ' ').slice(0, 200),
@@ -142,6 +147,10 @@ export function createHubPush(options: {
         );
       current.controller.abort();
       return { repository: current.repository, cancelled: !(await current.ended) };
+    },
+    async card({ model, repository }) {
+      checkName(repository);
+      return (await contentsOf(options.models, options.models.find(model), repository, hub)).card;
     },
     account: () => readAccount(hub),
     release: refuseSecond,

@@ -12,6 +12,7 @@ import { pushed, toasts } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
+import './model-card.ts';
 
 const repositoryName = /^[\w.-]+\/[\w.-]+$/;
 const stateWords: Readonly<Record<string, string>> = {
@@ -155,10 +156,13 @@ export class PushDialog extends LightElement {
               />
               <p class="hint" id="repository-hint">
                 Created if it doesn't exist. HUB_TOKEN needs write access${this._account?.name == null ? '' : html`; it belongs to <bdi>${this._account.name}</bdi>`}.
-                The model card has the model's name, tags and notes.
               </p>
               ${this._wrongName === null ? nothing : html`<p class="fault" id="repository-fault">${this._wrongName}</p>`}
             </div>
+            <hone-model-card
+              .modelId=${this.model.model_id}
+              .repository=${repositoryName.test(this._name) ? this._name : ''}
+            ></hone-model-card>
             ${checkField('Private', this._private, (on) => {
               this._private = on;
             })}

@@ -71,6 +71,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     status: 'cancelled',
     message: 'The push to ada/support was cancelled',
   },
+  'GET /api/models/{model_id}/card': '---\nlibrary_name: "peft"\n---\n\n# `owner/name`\n…\n',
   'GET /api/models/{model_id}/files': { files },
   'GET /api/models/{model_id}/lineage': {
     model_id: job.model_id,

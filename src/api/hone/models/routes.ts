@@ -2,6 +2,7 @@ import { findFile, listFiles } from '../../../domain/models/downloads.ts';
 import { readVerified } from '../../../domain/models/verified-files.ts';
 import type { Services } from '../../../domain/services.ts';
 import { sendFile } from '../../../http/file-reply.ts';
+import { Reply } from '../../../http/reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { confirmation, errorBody, tag } from '../common.ts';
 import * as i from '../identity.ts';
@@ -43,6 +44,22 @@ export function modelRoutes({ hubPush, models }: Services) {
       responses: { 200: { description: 'The changed model', schema: s.catalogued }, 404: noModel },
       handle: async ({ params, body }) =>
         presentCatalogued(await models.identify(params.model_id, i.readIdentity(body))),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/models/{model_id}/card',
+      tag,
+      summary: 'The model card that a push to a repository of the hub would have',
+      query: s.cardQuery,
+      responses: {
+        200: { description: 'The card, in Markdown', contentType: 'text/markdown' },
+        400: { description: 'Invalid name, or files of the model are gone', schema: errorBody },
+        404: noModel,
+      },
+      handle: async ({ params, query }) => {
+        const card = await hubPush.card({ model: params.model_id, repository: query.repo_name });
+        return new Reply(200, card, { 'content-type': 'text/markdown; charset=utf-8' });
+      },
     }),
     route({
       method: 'POST',

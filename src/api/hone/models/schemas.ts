@@ -6,6 +6,10 @@ import { identity, searchQuery } from '../identity.ts';
 
 const bytes = v.number();
 const type = v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`);
+export const cardQuery = v.object({
+  /** The repository, as owner/name. */
+  repo_name: v.pipe(v.string(), v.maxLength(200, 'must have at most 200 characters')),
+});
 export const quantizeBody = v.object({ type });
 export const exportBody = v.strictObject({
   quantizations: v.pipe(
