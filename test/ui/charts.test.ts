@@ -288,6 +288,10 @@ test('what is off screen is drawn on paper and in a picture of the whole page, o
   );
   assert.is(inked.length, 5);
   assert.ok(Math.min(...inked) > 100, `pixels of lines: ${inked}`);
+  await page.emulateMedia({ media: 'print' });
+  const clickable = page.locator('button, nav, select, input, .button').filter({ visible: true });
+  assert.equal(await clickable.allTextContents(), [], 'on paper there is nothing to click');
+  await page.emulateMedia({ media: null });
   // Afterwards everything is as before.
   await until(async () => (await pixels(page, 'Trainer memory', [220, 148, 203])) > 50, 'dark again');
 
@@ -369,10 +373,6 @@ test('the values of all charts are saved as measured', async () => {
   assert.equal(faults, []);
 });
 
-test('all charts are saved as a picture with their titles, in the colors of the page', async () => {
-  const { page, faults } = await openCharts('/training/train_1', { theme: 'dark', width: 800 });
-  await forget(page);
-
 test('a comparison is saved as a report, and its link and that of a run are copied', async () => {
   const { page, context, faults } = await openCharts('/training/compare?run=train_1&run=train_2');
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -393,6 +393,10 @@ test('a comparison is saved as a report, and its link and that of a run are copi
   await until(async () => (await copied()) === `${service.url}/training/train_1?view=charts`, 'the run is');
   assert.equal(faults, []);
 });
+
+test('all charts are saved as a picture with their titles, in the colors of the page', async () => {
+  const { page, faults } = await openCharts('/training/train_1', { theme: 'dark', width: 800 });
+  await forget(page);
   const { name, bytes } = await saved(page, 'PNG of all charts');
   assert.is(name, 'first-charts.png');
   const texts = await written(page);

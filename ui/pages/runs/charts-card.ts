@@ -24,7 +24,8 @@ export function chartsCard(job: JobDetail, run: Run, group: ChartGroup): Templat
       ${runCharts(run, group)} ${thinned(run)}
       <p class="note">
         Outliers are left out of the range unless it has all values: they are farther from the middle 90% than 1.5 times
-        its width. Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.
+        its width.
+        <span class="on-screen">Drag to zoom, Shift-drag to pan, double-click to reset. The buttons and arrow keys also work.</span>
       </p>
     </section>`;
 }
