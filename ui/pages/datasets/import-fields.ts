@@ -114,7 +114,7 @@ const textField = (id: string, label: string, value: string, set: (text: string)
       .value=${value}
       @change=${(event: Event) => set((event.target as HTMLTextAreaElement).value)}
     ></textarea>
-    <p class="hint" id="${id}-hint">Columns in double braces: <code>{{Team}}: {{Answer}}</code></p>`;
+    <p class="hint" id="${id}-hint">Columns in double braces: <code>{{Team}}: {{Answer}}</code>; <code>\\{{</code> is <code>{{</code> itself.</p>`;
 
 const systemField = (draft: MappingDraft, change: (draft: MappingDraft) => void) =>
   html`<div class="field">

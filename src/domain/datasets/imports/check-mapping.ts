@@ -53,12 +53,12 @@ export function checkMapping(mapping: ImportMapping, columns: Proposal['columns'
 }
 
 /**
- * Checks a template, such as `{{Team}}: {{Answer}}`; trainer/importing/template.py fills it in.
+ * Checks a template, such as `{{Team}}: {{Answer}}`; trainer/importing/template.py fills it in. `\{{` is `{{` itself.
  * @returns how many columns it names.
  * @throws AppError `invalid`, also for braces that are not closed.
  */
 function checkTemplate(what: string, template: string, checkColumn: (column: string) => void): number {
-  const pieces = template.split('{{');
+  const pieces = template.split(/(?<!\\)\{\{/);
   for (const piece of pieces.slice(1)) {
     const end = piece.indexOf('}}');
     if (end < 0 || piece.slice(0, end).trim() === '') {
