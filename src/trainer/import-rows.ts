@@ -17,6 +17,8 @@ export interface ImportRequest {
   /** Whether to read all rows, and not only propose how. */
   readonly run: boolean;
   readonly skipInvalid: boolean;
+  /** The keys of the list of rows, with dots, where one JSON object has several; `null` for the longest. */
+  readonly rowsAt: string | null;
 }
 
 /** From what the fields of a row shape are made. */
@@ -49,6 +51,8 @@ const importEvent = v.variant('event', [
     compression: v.nullable(v.literal('gzip')),
     /** The keys of a JSON object under which the rows are, with dots. */
     rows_at: text,
+    /** The lists of objects in a JSON object. */
+    lists: v.array(v.object({ key: v.string(), rows: count })),
     shape: v.string(),
     target: text,
     mapping: v.nullable(importMapping),
@@ -110,10 +114,9 @@ export function readForeignRows(
   });
   // A process that cannot start, or ends at once, does not read its request.
   child.stdin.on('error', () => undefined);
-  const { paths, scratch, limitBytes, mapping, run, skipInvalid } = request;
-  child.stdin.end(
-    JSON.stringify({ paths, scratch, limit_bytes: limitBytes, mapping, run, skip_invalid: skipInvalid }),
-  );
+  const { paths, scratch, limitBytes, mapping, run, skipInvalid, rowsAt } = request;
+  const fields = { limit_bytes: limitBytes, skip_invalid: skipInvalid, rows_at: rowsAt };
+  child.stdin.end(JSON.stringify({ paths, scratch, mapping, run, ...fields }));
   const ended = new Promise<void>((resolve, reject) => {
     child.once('error', (cause) => reject(broken(cause.message, cause)));
     child.once('close', (code, killedBy) => {

@@ -36,7 +36,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   preview: () => client.preview('support.jsonl', { task: 'text-generation', model_name: '/nowhere' }),
   addImport: () => client.addImport({ dataset: 'none.jsonl' }),
   import: () => client.import('none'),
-  previewImport: () => client.previewImport('none', null),
+  previewImport: () => client.previewImport('none', { mapping: null }),
   startImport: () => client.startImport('none', {}),
   removeImport: () => client.removeImport('none'),
   analyse: () => client.analyse('none.jsonl', {}, unheard()),

@@ -388,6 +388,43 @@ test('rows that are left out of all, or nearly all, are told by column before an
   );
 });
 
+test('rows come from the list of a JSON object that is chosen, and questions from SQuAD’s own JSON', async () => {
+  const others = numbers.slice(0, 10).map((n) => ({ question: `Q${n} {{x}}`, reply: `A${n}` }));
+  const articles = numbers.map((n) => ({
+    title: `T${n}`,
+    paragraphs: [
+      {
+        context: `Parcel ${n} left.`,
+        qas: [{ id: `${n}`, question: 'What left?', answers: [{ text: `Parcel ${n}`, answer_start: 0 }] }],
+      },
+    ],
+  }));
+  const record = await propose('lists.json', JSON.stringify({ data: articles, of: { others } }));
+  assert.equal(record.lists, [
+    { key: 'data', rows: articles.length },
+    { key: 'of.others', rows: 10 },
+  ]);
+  assert.equal(
+    [record.rows_at, record.row_count.rows, record.target],
+    ['data', articles.length, 'question-answer'],
+  );
+  assert.equal(record.samples[0].after, {
+    ...{ context: 'Parcel 1 left.', question: 'What left?', answer: 'Parcel 1' },
+  });
+  const preview = async (fields: Json) =>
+    await service.call('POST', `/api/imports/${record.id}/preview`, { mapping: null, ...fields });
+  const wrong = await preview({ rows_at: 'none' });
+  assert.is(wrong.status, 400);
+  assert.match(wrong.body.detail, 'no list of rows under "none"; those with rows: data, of.others');
+  const templates = { input: 'Ask \\{{that}}: {{question}}' };
+  const mapping = { target: 'input-output', columns: { output: 'reply' }, templates };
+  const { body: chosen } = await preview({ rows_at: 'of.others', mapping });
+  assert.equal([chosen.rows_at, chosen.row_count.rows], ['of.others', 10]);
+  assert.equal(chosen.samples[0].after, { input: 'Ask {{that}}: Q1 {{x}}', output: 'A1' });
+  const done = await run(record.id, { mapping });
+  assert.equal([done.state, done.progress.rows], ['completed', 10]);
+});
+
 test('a stored dataset and a path are imported, and convert does so in one step', async () => {
   await service.upload('mine.jsonl', jsonl(Array(12).fill({ question: 'U', reply: 'A' })));
   assert.is((await service.call('GET', '/api/datasets/mine.jsonl')).body.convertible, 'columns');

@@ -109,6 +109,22 @@ test('a CSV file leads to its import: columns are proposed and changed, rows sho
   assert.equal([...found, ...faults], []);
 });
 
+test('of several lists of a JSON object, the one with the rows is chosen', async () => {
+  const { page, context, faults } = await openPage(service.url, '/datasets');
+  const rows = (count: number, of: string) =>
+    Array.from({ length: count }, (_, row) => ({ question: `${of} ${row}`, reply: `answer ${row}` }));
+  await choose(page, 'lists.json', JSON.stringify({ train: rows(12, 'trained'), test: rows(11, 'tested') }));
+  await page.getByLabel('Rows', { exact: true }).selectOption('test (11)');
+  const first = page.locator('.import-samples > li').first();
+  await first.getByText('tested 0').waitFor({ timeout: 60_000 });
+  await sees(page, 'Rows under the key "test".');
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Start import' }).click();
+  await sees(page, '11 rows imported');
+  assert.equal(faults, []);
+  await context.close();
+});
+
 /** Uploads a sheet with twelve rows and starts its import on the page. */
 async function startImport(page: Page, name: string): Promise<void> {
   const rows = Array.from({ length: 12 }, (_, row) => `question ${row},answer ${row}`);

@@ -79,13 +79,50 @@ def read_parts(source: Source, scratch: Path, columns: list[str] | None = None) 
         return
     try:
         if source.container == "json":
-            yield from _json_array(source)
+            yield from with_questions(_json_array(source))
         elif source.container == "jsonl":
-            yield from _jsonl(source)
+            yield from with_questions(_jsonl(source))
         else:
             yield from _delimited(source, fast=columns is not None and source.size > CSV_BLOCK_BYTES)
     except UnicodeError:
         raise source.bad_byte() from None
+
+
+def with_questions(parts: Parts) -> Parts:
+    """Articles of SQuAD's own JSON as rows of their questions; others as they are."""
+    for number, part in parts:
+        if isinstance(part, Batch) and part.has_any(("paragraphs",)):
+            yield from with_questions(part.numbered(number))
+        elif isinstance(part, dict) and _is_article(part):
+            yield from ((number, row) for row in _questions(part))
+        else:
+            yield number, part
+
+
+def _is_article(row: dict[str, Any]) -> bool:
+    paragraphs = row.get("paragraphs")
+    return isinstance(paragraphs, list) and all(
+        isinstance(one, dict) and isinstance(one.get("qas"), list) for one in paragraphs
+    )
+
+
+def _questions(article: dict[str, Any]) -> Iterator[dict[str, Any] | BadRow]:
+    """Rows as Hugging Face's SQuAD has them: with the texts of all answers in one list."""
+    for paragraph in article["paragraphs"]:
+        around = {
+            **{name: value for name, value in article.items() if name != "paragraphs"},
+            **{name: value for name, value in paragraph.items() if name != "qas"},
+        }
+        for question in paragraph["qas"]:
+            if not isinstance(question, dict):
+                yield _no_object(question)
+                continue
+            answers = question.get("answers")
+            if isinstance(answers, list) and all(isinstance(answer, dict) for answer in answers):
+                answers = {
+                    name: [answer.get(name) for answer in answers] for name in ("text", "answer_start")
+                }
+            yield {**around, **question, "answers": answers}
 
 
 def _jsonl(source: Source) -> Rows:

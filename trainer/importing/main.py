@@ -58,6 +58,8 @@ class Request(msgspec.Struct):
     # Whether to print all rows, and not only a proposal.
     run: bool
     skip_invalid: bool
+    # The keys of the list of rows, with dots, where one JSON object has several; None for the longest.
+    rows_at: str | None = None
 
 
 class _Import:
@@ -76,7 +78,7 @@ class _Import:
     def run(self) -> None:
         paths = [Path(path) for path in self.request.paths]
         limit = self.request.limit_bytes
-        first = Source(paths[0], limit)
+        first = Source(paths[0], limit, self.request.rows_at)
         self.total_bytes = sum(path.stat().st_size for path in paths)
         conversion = self._propose(first)
         if not self.request.run:
@@ -86,7 +88,7 @@ class _Import:
             raise Fault("The columns are in no known format: choose which column each field is taken from.")
         read_bytes = 0
         for path in paths:
-            source = first if path == paths[0] else Source(path, limit)
+            source = first if path == paths[0] else Source(path, limit, self.request.rows_at)
             source.label_names = self._label_names()
             if source.container != first.container:
                 raise Fault(f"{path.name} is {source.container}, and {paths[0].name} is {first.container}.")
@@ -164,6 +166,7 @@ class _Import:
             used=conversion.columns if conversion else [],
             guessed=is_guess,
             rows_at=".".join(source.rows_at) or None,
+            lists=[{"key": key, "rows": rows} for key, rows in source.lists.items()],
             columns=[
                 {"name": name, "type": "label" if name in source.labels else _kind_of(rows, name)}
                 for name in columns

@@ -95,11 +95,12 @@ class Expanded(io.RawIOBase):
 class Source:
     """One file to import. `container` is jsonl, json, csv, tsv, parquet or arrow.
 
+    @param wanted which list of one JSON object has the rows, by its keys with dots; the longest by default.
     @raises Fault for an empty file, and for what is none of these.
     """
 
-    def __init__(self, path: Path, limit: int):
-        self.path, self.limit = path, limit
+    def __init__(self, path: Path, limit: int, wanted: str | None = None):
+        self.path, self.limit, self.wanted = path, limit, wanted
         self.size = path.stat().st_size
         # How much of the rows was read, where the position in the file does not tell.
         self.fraction: float | None = None
@@ -113,6 +114,8 @@ class Source:
         self.delimiter = ","
         # The keys of a JSON object under which the rows are.
         self.rows_at: tuple[str, ...] = ()
+        # The lists of objects in it, by their keys with dots, each with its length.
+        self.lists: dict[str, int] = {}
         # Of a table: its rows, if it tells; the names of labels, and whether they are taken for the numbers.
         self.total_rows: int | None = None
         self.labels: dict[str, list[str]] = {}
@@ -205,7 +208,11 @@ class Source:
                 "The file is one JSON object without a list of rows."
                 " Write the rows as a JSON array, or one object per line."
             )
-        self.rows_at = max(found, key=lambda path: found[path])
+        self.lists = {".".join(path): count for path, count in found.items()}
+        wanted = next((path for path in found if ".".join(path) == self.wanted), None)
+        if self.wanted is not None and wanted is None:
+            raise Fault(f'There is no list of rows under the key "{self.wanted[:100]}".')
+        self.rows_at = wanted or max(found, key=lambda path: found[path])
         return True
 
     def bad_byte(self) -> Fault:

@@ -267,6 +267,53 @@ def test_rows_under_a_key_of_one_object_are_found(tmp_path, monkeypatch, wrapped
         assert indent is None or all(lines[line - 1].strip() == "{" for line, _ in read)
 
 
+def test_another_list_of_one_object_can_be_chosen(tmp_path):
+    path = write(tmp_path, json.dumps({"data": ROWS, "of": {"test": [{"x": 1}]}}))
+    source = Source(path, 2**40, "of.test")
+    assert source.lists == {"data": len(ROWS), "of.test": 1}
+    assert [row for _, row in containers.read_rows(source, tmp_path)] == [{"x": 1}]
+    with pytest.raises(Fault, match="no list of rows under the key"):
+        Source(path, 2**40, "test")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_questions_of_squads_own_json_are_rows(tmp_path, indent):
+    def paragraph(text, *questions):
+        return {"context": text, "qas": list(questions)}
+
+    answers = [{"text": "Monday", "answer_start": 18}, {"text": "on Monday", "answer_start": 15}]
+    first = {"id": "1", "question": "When?", "answers": answers}
+    articles = [
+        {
+            "title": "A",
+            "paragraphs": [paragraph("It left on Monday.", first, {**first, "id": "2", "answers": []})],
+        },
+        {"title": "B", "paragraphs": []},
+        {
+            "title": "C",
+            "paragraphs": [paragraph("Nothing."), paragraph("It came.", {**first, "id": "3"}, "none")],
+        },
+    ]
+    wanted = {
+        **{"title": "A", "context": "It left on Monday.", "id": "1", "question": "When?"},
+        "answers": {"text": ["Monday", "on Monday"], "answer_start": [18, 15]},
+    }
+    for value in ({"version": "1.1", "data": articles}, articles):
+        path = write(tmp_path, json.dumps(value, indent=indent))
+        rows = rows_of(path)
+        assert rows[0] == wanted
+        assert [row["id"] for row in rows if isinstance(row, dict)] == ["1", "2", "3"]
+        assert len(rows) == 4
+        found, _ = run_import(
+            path,
+            mapping={
+                "target": "question-answer",
+                "columns": {"context": "context", "question": "question", "answer": "answers.text.0"},
+            },
+        )
+        assert found[0] == {"context": "It left on Monday.", "question": "When?", "answer": "Monday"}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -353,6 +400,7 @@ def test_tables_of_every_kind_have_names_of_labels_and_dates_as_text(tmp_path):
         ("{{a}}\n\n{{b}}", {"a": " "}, "a"),
         ("{{a}}", {"a": "{{b}}", "b": "never filled in"}, "{{b}}"),
         ("{{a}}", {"a": [1]}, "a"),
+        (r"\{{a}} \\{{ {{a}}", {"a": "x"}, r"{{a}} \{{ x"),
     ],
 )
 def test_a_template_leaves_paragraphs_without_values_out_and_misses_any_other(text, row, wanted):

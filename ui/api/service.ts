@@ -81,8 +81,8 @@ export const service = {
   addImport: (body: Body<'POST /api/imports'>) => call('POST /api/imports', { body }),
   imports: async () => (await call('GET /api/imports')).imports,
   import: (id: string) => call('GET /api/imports/{id}', { path: { id } }),
-  previewImport: (id: string, mapping: Body<'POST /api/imports/{id}/preview'>['mapping']) =>
-    call('POST /api/imports/{id}/preview', { path: { id }, body: { mapping } }),
+  previewImport: (id: string, body: Body<'POST /api/imports/{id}/preview'>) =>
+    call('POST /api/imports/{id}/preview', { path: { id }, body }),
   startImport: (id: string, body: Body<'POST /api/imports/{id}/start'>) =>
     call('POST /api/imports/{id}/start', { path: { id }, body }),
   removeImport: (id: string) => call('DELETE /api/imports/{id}', { path: { id } }),

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Import, ImportMapping } from '../../api/types.ts';
+import { formatCount } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
@@ -42,9 +43,11 @@ export class ImportForm extends LightElement {
   }
 
   protected override willUpdate(): void {
-    if (this._of === this.record.id) return;
-    this._of = this.record.id;
-    const { mapping } = this.record;
+    const { id, rows_at, mapping } = this.record;
+    // Another list has other columns.
+    const of = `${id} ${rows_at}`;
+    if (this._of === of) return;
+    this._of = of;
     this._target = mapping?.target ?? null;
     this._draft = { ...emptyDraft, ...mapping };
     this._detected = detectedName(this.record.shape);
@@ -63,6 +66,32 @@ export class ImportForm extends LightElement {
   private get _mapping(): ImportMapping | null | undefined {
     if (this._target === null) return this._detected === null ? undefined : null;
     return mappingOf(this._target, this._fields, this._draft);
+  }
+
+  /** Takes the rows of another list. */
+  private async _chooseList(key: string): Promise<void> {
+    await this._action.run(async () => {
+      await service.previewImport(this.record.id, { mapping: null, rows_at: key });
+      this.dispatchEvent(new CustomEvent('changed'));
+    });
+  }
+
+  private _lists(): TemplateResult | typeof nothing {
+    const { lists, rows_at: chosen } = this.record;
+    if (lists.length < 2) return nothing;
+    return html`<div class="field">
+      <label for="import-list">Rows</label>
+      <select
+        id="import-list"
+        ?disabled=${this._action.busy}
+        @change=${(event: Event) => this._chooseList((event.target as HTMLSelectElement).value)}
+      >
+        ${lists.map(
+          ({ key, rows }) =>
+            html`<option value=${key} ?selected=${key === chosen}>${key} (${formatCount(rows)})</option>`,
+        )}
+      </select>
+    </div>`;
   }
 
   private _choose(target: string | null): void {
@@ -88,7 +117,7 @@ export class ImportForm extends LightElement {
     const mapping = this._mapping;
     if (mapping === undefined || this._action.busy) return;
     await this._action.run(async () => {
-      await service.previewImport(this.record.id, mapping);
+      await service.previewImport(this.record.id, { mapping });
       this.dispatchEvent(new CustomEvent('changed'));
     });
     // Another choice was made meanwhile.
@@ -116,6 +145,7 @@ export class ImportForm extends LightElement {
     const detected = this._detected;
     return html`<form class="import-form" @submit=${this._start}>
       <div class="fields">
+        ${this._lists()}
         <div class="field">
           <label for="import-target">Import as</label>
           <select id="import-target" @change=${(event: Event) => this._choose((event.target as HTMLSelectElement).value || null)}>

@@ -8,6 +8,7 @@ const proposedImport = {
   container: 'csv',
   compression: null,
   rows_at: null,
+  lists: [],
   shape: 'alpaca',
   columns: Object.keys(importedRow).map((name) => ({ name, type: 'text' })),
   mapping: null,

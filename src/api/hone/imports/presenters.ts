@@ -12,6 +12,7 @@ export function presentImport({ id, state, source, proposal, progress, ...record
     container: proposal?.container ?? null,
     compression: proposal?.compression ?? null,
     rows_at: proposal?.rows_at ?? null,
+    lists: proposal?.lists ?? [],
     shape: proposal?.shape ?? null,
     columns: proposal?.columns ?? [],
     mapping: proposal?.mapping ?? null,

@@ -62,13 +62,15 @@ export function importRoutes({ imports, uploadLimitBytes }: Services) {
       method: 'POST',
       path: '/api/imports/{id}/preview',
       tag,
-      summary: 'Show how the first rows would be imported with another mapping of columns',
+      summary:
+        'Show how the first rows would be imported with another mapping of columns, or from another list of a JSON object',
       body: s.importPreviewBody,
       bodyExample: {
         mapping: { target: 'input-output', columns: { input: 'question', output: 'reply' } },
       },
       responses: { 200: record, 400: refused, 404: noImport, 409: notReady },
-      handle: async ({ params, body }) => presentImport(await imports.preview(params.id, body.mapping)),
+      handle: async ({ params, body }) =>
+        presentImport(await imports.preview(params.id, body.mapping, body.rows_at)),
     }),
     route({
       method: 'POST',

@@ -53,7 +53,11 @@ export const importBody = v.optional(
   ),
 );
 /** `null` for that of the detected shape. */
-export const importPreviewBody = v.strictObject({ mapping: v.nullable(mapping) });
+export const importPreviewBody = v.strictObject({
+  mapping: v.nullable(mapping),
+  /** Which list of one JSON object has the rows: a `key` of `lists`, also for the start. Default: the one before. */
+  rows_at: v.exactOptional(column),
+});
 export const importStartBody = v.optional(
   v.strictObject({
     /** Default: what the record proposes. */
@@ -93,6 +97,8 @@ export const importRecord = v.object({
   compression: text,
   /** The keys of one JSON object under which the rows were found, with dots. */
   rows_at: text,
+  /** The lists of objects in one JSON object, by their keys with dots, with their lengths. */
+  lists: v.array(v.object({ key: v.string(), rows: count })),
   /** The format of the rows; `columns` if it is none that is known. */
   shape: text,
   /** Those within objects and lists of plain values are named by their path: `answers.text.0`. */

@@ -20,6 +20,14 @@ export function checkReady(record: ImportRecord): void {
   throw new AppError('conflict', `The import ${id} ${why}.`);
 }
 
+/** @throws AppError `invalid` unless a JSON object has a list of rows under these keys. */
+export function checkRowsAt(rowsAt: string, { proposal }: ImportRecord): void {
+  const keys = (proposal?.lists ?? []).map(({ key }) => key);
+  if (keys.includes(rowsAt)) return;
+  const known = keys.length === 0 ? 'it has none' : `those with rows: ${keys.join(', ').slice(0, 500)}`;
+  throw refusalOf('rows_at', `The source has no list of rows under "${rowsAt.slice(0, 100)}"; ${known}`);
+}
+
 /**
  * Checks that an import can be started.
  * @param mapping that the user gave, `null` for what is proposed. @param others that are remembered.

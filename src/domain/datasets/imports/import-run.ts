@@ -19,12 +19,15 @@ export interface ImportWork {
   /** The most bytes that a gzip file may expand to, and that an import may write. */
   readonly limitBytes: number;
   readonly signal: AbortSignal;
+  /** Which list of a JSON object has the rows; `null` for the longest. */
+  readonly rowsAt: string | null;
 }
 
-const requestOf = ({ paths, scratch, limitBytes }: ImportWork, mapping: ImportMapping | null) => ({
+const requestOf = ({ paths, scratch, limitBytes, rowsAt }: ImportWork, mapping: ImportMapping | null) => ({
   paths,
   scratch,
   limitBytes,
+  rowsAt,
   mapping,
 });
 

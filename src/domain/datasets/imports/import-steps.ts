@@ -24,8 +24,11 @@ export interface ImportSteps {
     paths: readonly string[],
     prepare?: (entry: ImportEntry) => Promise<void>,
   ): ImportEntry;
-  /** @param mapping `null` for that of the detected shape. */
-  propose(entry: ImportEntry, mapping: ImportMapping | null): Promise<void>;
+  /**
+   * @param mapping `null` for that of the detected shape.
+   * @param rowsAt the list that has the rows, by default the one before.
+   */
+  propose(entry: ImportEntry, mapping: ImportMapping | null, rowsAt?: string): Promise<void>;
   /** @returns the dataset, or `null` if it failed. */
   run(entry: ImportEntry, options: StartOptions): Promise<Dataset | null>;
 }
@@ -43,23 +46,28 @@ export function createImportSteps(
 ): ImportSteps {
   const { datasets, command, limitBytes, version } = options;
 
-  const workOf = ({ paths, folder, controller }: ImportEntry) => ({
+  const workOf = ({ paths, folder, controller, record }: ImportEntry) => ({
     command,
     paths,
     scratch: folder,
     limitBytes,
     signal: controller.signal,
+    rowsAt: record.proposal?.rows_at ?? null,
   });
 
   async function propose(
     entry: ImportEntry,
     mapping: ImportMapping | null,
-    prepare: (entry: ImportEntry) => Promise<void> = async () => undefined,
+    {
+      prepare,
+      rowsAt,
+    }: { prepare?: ((entry: ImportEntry) => Promise<void>) | undefined; rowsAt?: string | undefined } = {},
   ): Promise<void> {
     const { record } = entry;
     try {
-      await prepare(entry);
-      const proposal = await proposeImport(workOf(entry), mapping);
+      await prepare?.(entry);
+      const work = workOf(entry);
+      const proposal = await proposeImport({ ...work, rowsAt: rowsAt ?? work.rowsAt }, mapping);
       const found = { problems: [], totalProblems: 0, leftOut: [], error: null };
       change(record, { proposal, state: 'proposed', ...found });
     } catch (error) {
@@ -70,11 +78,11 @@ export function createImportSteps(
   return {
     open(source, folder, paths, prepare) {
       const entry = add(source, folder, paths);
-      entry.work = propose(entry, null, prepare);
+      entry.work = propose(entry, null, { prepare });
       return entry;
     },
 
-    propose: (entry, mapping) => propose(entry, mapping),
+    propose: (entry, mapping, rowsAt) => propose(entry, mapping, { rowsAt }),
 
     async run(entry, { mapping, name, skipInvalid }) {
       const { record } = entry;

@@ -11,7 +11,7 @@ import { checkDatasetFile } from '../files/dataset-file.ts';
 import { datasetName } from '../files/dataset-name.ts';
 import { importPrefix } from '../files/import-note.ts';
 import { checkMapping } from './check-mapping.ts';
-import { checkReady, checkStart } from './check-start.ts';
+import { checkReady, checkRowsAt, checkStart } from './check-start.ts';
 import { createHubImport } from './hub-import.ts';
 import { type HubWanted, readHubRepo } from './hub-split.ts';
 import { createImportEntries, type ImportEntry } from './import-entries.ts';
@@ -36,8 +36,12 @@ export interface Imports {
   list(): ImportRecord[];
   /** @throws AppError `not_found`. */
   get(id: string): ImportRecord;
-  /** The record with samples of another mapping, `null` for that of the detected shape. @throws AppError `invalid`, `not_found` or `conflict`. */
-  preview(id: string, mapping: ImportMapping | null): Promise<ImportRecord>;
+  /**
+   * The record with samples of another mapping, `null` for that of the detected shape.
+   * @param rowsAt which list of a JSON object has the rows, by default the one before.
+   * @throws AppError `invalid`, `not_found` or `conflict`.
+   */
+  preview(id: string, mapping: ImportMapping | null, rowsAt?: string): Promise<ImportRecord>;
   /**
    * Starts the import, which goes on after this returns. A failed one can be started again.
    * @throws AppError `invalid`, `not_found`, `conflict` if it is not ready, `unavailable` if too many run.
@@ -116,15 +120,18 @@ export function createImports(options: ImportsOptions): Imports {
     list: () => entries.list().map(({ record }) => record),
     get: (id) => find(id).record,
 
-    async preview(id, mapping) {
+    async preview(id, mapping, rowsAt) {
       const entry = find(id);
       const { record } = entry;
       checkReady(record);
-      if (mapping !== null) checkMapping(mapping, record.proposal?.columns ?? []);
+      if (rowsAt !== undefined) checkRowsAt(rowsAt, record);
+      // Another list has other columns.
+      const isOther = rowsAt !== undefined && rowsAt !== record.proposal?.rows_at;
+      if (mapping !== null && !isOther) checkMapping(mapping, record.proposal?.columns ?? []);
       record.state = 'reading';
-      entry.work = propose(entry, mapping);
+      entry.work = propose(entry, isOther ? null : mapping, rowsAt);
       await entry.work;
-      return record;
+      return isOther && mapping !== null && record.error === null ? imports.preview(id, mapping) : record;
     },
 
     start(id, startOptions) {
