@@ -36,6 +36,8 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** Allowed host names besides localhost, IP addresses and this machine's own. */
   readonly allowedHosts: readonly string[];
+  /** Origins of pages elsewhere that may use the service from a browser. */
+  readonly allowedOrigins: readonly string[];
   /** Who needs a key. */
   readonly access: AccessMode;
   /** A key that is not in the database; never printed or stored. */
@@ -256,6 +258,17 @@ function clusterAddress(text: string | undefined, dataDir: string): ClusterAddre
   };
 }
 
+/** @throws AppError `invalid` unless it is one origin (RFC 6454): `*` and `null` would let in every page there is. */
+function origin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && url.origin !== 'null' && (url.origin === text || `${url.origin}/` === text))
+    return url.origin;
+  throw new AppError(
+    'invalid',
+    `--allow-origin must be an origin such as https://app.example or http://localhost:5173, not "${text}".`,
+  );
+}
+
 function tlsFiles(cwd: string, cert: string | undefined, key: string | undefined): Config['tls'] {
   if (cert === undefined && key === undefined) return null;
   if (cert !== undefined && key !== undefined) {
@@ -313,6 +326,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     port: integer('--port', values.port ?? (verb === 'cluster' ? '6379' : '8000'), 0, 65_535),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
     allowedHosts: [hostname(), `${hostname()}.local`, ...values['allowed-host']].map((h) => h.toLowerCase()),
+    allowedOrigins: values['allow-origin'].map(origin),
     access: accessMode(values.access, env.HONE_ACCESS),
     accessKey: accessKey(env.HONE_ACCESS_KEY),
     trustedProxies: values['trusted-proxy'].map((text) => ipAddress('--trusted-proxy', text)),
@@ -367,6 +381,7 @@ function parseFlags(argv: readonly string[]) {
       scope: { type: 'string', default: 'full' },
       list: { type: 'boolean', default: false },
       'allowed-host': { type: 'string', multiple: true, default: [] },
+      'allow-origin': { type: 'string', multiple: true, default: [] },
       access: { type: 'string' },
       parallel: { type: 'string' },
       'trusted-proxy': { type: 'string', multiple: true, default: [] },

@@ -64,6 +64,7 @@ export async function openService(config: Config, logger: Logger): Promise<OpenS
     engine,
     ...composeFaces(services),
     allowedHosts: config.allowedHosts,
+    allowedOrigins: config.allowedOrigins,
     trustedProxies: config.trustedProxies,
     gate: composeGate(config, services.access),
     jsonLimitBytes: config.limits.jsonBytes,

@@ -36,7 +36,15 @@ interface Asset {
   readonly contentType: string;
 }
 
-/** The page's files, read once and served from memory. Any other path returns the page itself, unless it ends like a file's. */
+/**
+ * Whether a browser asks for an address of the page: other clients, which do not ask for HTML, should not take it for an
+ * answer.
+ */
+const isPage = (exchange: Exchange): boolean =>
+  exchange.path === '/' ||
+  (pageExtensions.has(extname(exchange.path)) && /\btext\/html\b/i.test(exchange.header('accept') ?? ''));
+
+/** The page's files, read once and served from memory. Any other path returns the page itself, to a browser. */
 export function createAssets(dir: string): (exchange: Exchange) => Reply | null {
   const assets = new Map<string, Asset>();
   const files = new Map(listFiles(dir).map((path) => [path, readFileSync(path)]));
@@ -52,9 +60,7 @@ export function createAssets(dir: string): (exchange: Exchange) => Reply | null 
   }
   return (exchange) => {
     if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return null;
-    const asset =
-      assets.get(exchange.path) ??
-      (pageExtensions.has(extname(exchange.path)) ? assets.get('/index.html') : undefined);
+    const asset = assets.get(exchange.path) ?? (isPage(exchange) ? assets.get('/index.html') : undefined);
     if (asset === undefined) return null;
     const headers = {
       'content-type': asset.contentType,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AppError } from '../errors.ts';
@@ -15,8 +16,13 @@ const keptHeaders = [
   'cookie',
   'if-none-match',
   'accept-encoding',
+  'content-encoding',
   'range',
+  'if-range',
   'sec-fetch-site',
+  'accept',
+  'access-control-request-method',
+  'access-control-request-headers',
 ] as const;
 type KeptHeader = (typeof keptHeaders)[number];
 
@@ -63,6 +69,9 @@ export class Exchange {
   private whenSent: (() => void) | null = null;
   /** A body is being sent in pieces. */
   private streaming = false;
+  /** What `addHeaders` was given. */
+  private added: Readonly<Record<string, string>> | null = null;
+  private id: string | null = null;
 
   constructor(call: Call, peer: Peer, shown: (error: AppError) => AppError) {
     this.call = call;
@@ -83,6 +92,24 @@ export class Exchange {
 
   header(name: KeptHeader): string | undefined {
     return this.kept ? this.headers?.[name] : this.call.header(name) || undefined;
+  }
+
+  /** An identifier of this request for logs and clients, in OpenAI's form. */
+  get requestId(): string {
+    this.id ??= `req_${randomBytes(16).toString('hex')}`;
+    return this.id;
+  }
+
+  /** Adds headers to the response, whatever it will be. */
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    this.added = { ...this.added, ...headers };
+  }
+
+  /** The headers of the response. `Vary` may come from both sides. */
+  private complete(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    if (this.added === null) return headers;
+    const vary = [headers.vary, this.added.vary].filter((value) => value !== undefined).join(', ');
+    return { ...headers, ...this.added, ...(vary === '' ? {} : { vary }) };
   }
 
   /** Must be called when the engine's handler returns, and not before. */
@@ -197,9 +224,10 @@ export class Exchange {
     else this.write(headers, status, body);
   }
 
-  private write(headers: Reply['headers'], status: number, body: Reply['body']): void {
+  private write(own: Reply['headers'], status: number, body: Reply['body']): void {
     if (this.aborted) return;
     this.written = true;
+    const headers = this.complete(own);
     if (status === 204 || status === 304) this.call.sendHead({ status, headers });
     else if (this.method === 'HEAD') this.call.sendHead({ status, headers }, Buffer.byteLength(body));
     else this.call.send({ status, headers }, body);
@@ -212,7 +240,7 @@ export class Exchange {
   stream(status: number, headers: Record<string, string>, lengthBytes: number | null = null): BodyWriter {
     this.finished = true;
     const { call } = this;
-    const head = { status, headers: withCommonHeaders(headers) };
+    const head = { status, headers: this.complete(withCommonHeaders(headers)) };
     const bodiless = this.method === 'HEAD';
     this.watchAbort();
     if (!this.aborted && !bodiless) {

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
 import type { Exchange } from './exchange.ts';
+import { Reply } from './reply.ts';
 
 /** A file that is sent piece by piece. */
 export interface SentFile {
@@ -13,14 +14,34 @@ export interface SentFile {
 /** A download uses two chunks of this size. */
 const pieceBytes = 2 ** 17;
 
+/** What identifies the file's content (RFC 9110, section 8.8): a file that is written again has another time. */
+async function validatorsOf(file: FileHandle): Promise<{ etag: string; 'last-modified': string }> {
+  const { size, mtimeNs, mtime, ino } = await file.stat({ bigint: true });
+  const etag = [size, mtimeNs, ino].map((part) => part.toString(36)).join('-');
+  return { etag: `"${etag}"`, 'last-modified': mtime.toUTCString() };
+}
+
 /**
- * Sends a file as a download, at the client's pace. A single range (RFC 9110, section 14) is supported,
- * so that interrupted downloads can be resumed.
+ * Sends a file as a download, at the client's pace. A single range (RFC 9110, section 14) is supported, so that
+ * interrupted downloads can be resumed; with `If-Range`, only if the file is still the same.
  * @throws AppError `invalid` (416) for a range outside of the file.
  */
-export async function sendFile(exchange: Exchange, { name, path, bytes }: SentFile): Promise<undefined> {
+export async function sendFile(
+  exchange: Exchange,
+  { name, path, bytes }: SentFile,
+): Promise<Reply | undefined> {
+  await using file = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    // It was deleted since it was listed.
+    throw cause.code === 'ENOENT' ? new AppError('not_found', `The file ${name} is gone.`, { cause }) : cause;
+  });
+  const validators = await validatorsOf(file);
+  const known = exchange.header('if-none-match');
+  if (known === '*' || known?.split(/,\s*/).some((tag) => tag.replace(/^W\//, '') === validators.etag))
+    return new Reply(304, '', validators);
+  const same = exchange.header('if-range');
+  const isSame = same === undefined || same === validators.etag || same === validators['last-modified'];
   const range = /^bytes=(\d*)-(\d*)$/.exec(exchange.header('range') ?? '');
-  const partial = range !== null && (range[1] || range[2]);
+  const partial = isSame && range !== null && (range[1] || range[2]);
   let start = 0;
   let end = bytes - 1;
   if (partial) {
@@ -35,13 +56,10 @@ export async function sendFile(exchange: Exchange, { name, path, bytes }: SentFi
     }
   }
   const base = name.split('/').at(-1) as string;
-  await using file = await open(path).catch((cause: NodeJS.ErrnoException) => {
-    // It was deleted since it was listed.
-    throw cause.code === 'ENOENT' ? new AppError('not_found', `The file ${name} is gone.`, { cause }) : cause;
-  });
   const headers: Record<string, string> = {
     'content-type': 'application/octet-stream',
     'accept-ranges': 'bytes',
+    ...validators,
     'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(base)}`,
   };
   if (partial) headers['content-range'] = `bytes ${start}-${end}/${bytes}`;

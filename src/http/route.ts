@@ -1,3 +1,5 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import * as v from 'valibot';
 import { AppError, type FieldIssue } from '../errors.ts';
 import type { Area, PathKind } from './access/gate.ts';
@@ -138,6 +140,10 @@ export function withExamples<R extends Route>(
 /** One API set: its routes and its error format. */
 export interface Face {
   readonly name: string;
+  /** Unknown paths below it get this set's errors, and clients that left it out are told. */
+  readonly root?: string;
+  /** Whether each response has an `x-request-id`. */
+  readonly requestIds?: boolean;
   readonly routes: readonly Route[];
   readonly presentError: (error: AppError) => Reply;
   /** The shape of what `presentError` says. */
@@ -165,8 +171,12 @@ export function runRoute(
   const handle = (body: unknown) =>
     entry.handle({ params: params as never, query: query as never, body: body as never, exchange });
   const { body } = entry;
+  const isForm = entry.upload && /^multipart\//i.test(exchange.header('content-type') ?? '');
+  const coding = contentCoding(exchange);
+  if (coding !== null && (isForm || (body !== undefined && coding !== 'gzip')))
+    throw unsupportedCoding(coding);
   const result =
-    body === undefined || (entry.upload && /^multipart\//i.test(exchange.header('content-type') ?? ''))
+    body === undefined || isForm
       ? handle(undefined)
       : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) => {
           // Before anything looks at the file.
@@ -210,8 +220,36 @@ const shorten = (text: string) => (text.length > 100 ? `${text.slice(0, 100)}…
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+const gunzipWithin = promisify(gunzip);
+
+/** The coding of the request's body (RFC 9110, section 8.4), or `null` for none. */
+function contentCoding(exchange: Exchange): string | null {
+  const coding = (exchange.header('content-encoding') ?? 'identity').trim().toLowerCase().replace(/^x-/, '');
+  return coding === 'identity' ? null : coding;
+}
+
+const unsupportedCoding = (coding: string) =>
+  new AppError(
+    'invalid',
+    `This request body cannot have the content-encoding ${shorten(coding)}; send it without. JSON may also be gzip.`,
+    { details: { status: 415 } },
+  );
+
+/** @throws AppError `too_large` for a body that expands to more than `limitBytes`, `invalid` for one that is not gzip. */
+async function expand(body: Buffer, limitBytes: number): Promise<Buffer> {
+  try {
+    return await gunzipWithin(body, { maxOutputLength: limitBytes });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+      throw new AppError('too_large', `The expanded body may have at most ${limitBytes} bytes.`, { cause });
+    throw new AppError('invalid', 'The body is not valid gzip, as its content-encoding says.', { cause });
+  }
+}
+
 async function readJson(exchange: Exchange, limitBytes: number, optional: boolean): Promise<unknown> {
-  const body = await exchange.readBody(limitBytes);
+  const isZipped = contentCoding(exchange) === 'gzip';
+  const sent = await exchange.readBody(limitBytes);
+  const body = isZipped ? await expand(sent, limitBytes) : sent;
   if (optional && body.length === 0) return undefined;
   const contentType = exchange.header('content-type');
   if (contentType !== undefined && !/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType)) {

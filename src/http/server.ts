@@ -1,8 +1,9 @@
 import { AppError, asAppError } from '../errors.ts';
 import { credentialsOf } from './access/credentials.ts';
+import { crossOriginHeaders, preflightReply } from './access/cross-origin.ts';
 import { refuseCrossSite } from './access/fetch-site.ts';
 import type { Area, Gate } from './access/gate.ts';
-import { guardOrigin } from './access/guard.ts';
+import { type AllowedSites, guardOrigin } from './access/guard.ts';
 import { scanHead } from './access/head-scan.ts';
 import { createPeers, isLocalHost, localPeer } from './access/peers.ts';
 import type { Call, Engine } from './engines/engine.ts';
@@ -13,12 +14,11 @@ import { type Face, runRoute } from './route.ts';
 import { areaOf, createRouter } from './router.ts';
 import { type Broadcast, createBroadcast, type Greeting, type Replay } from './sockets.ts';
 
-export interface ServerOptions {
+export interface ServerOptions extends AllowedSites {
   readonly engine: Engine;
   readonly faces: readonly Face[];
   /** The face whose error format unknown paths get. */
   readonly fallback: Face;
-  readonly allowedHosts: readonly string[];
   /** IP addresses of proxies whose word on their clients is believed. */
   readonly trustedProxies: readonly string[];
   readonly gate: Gate;
@@ -26,7 +26,7 @@ export interface ServerOptions {
   readonly assets: (exchange: Exchange) => Reply | null;
   readonly socket: { path: string; greet: Greeting; replay: Replay; onCount: (count: number) => void };
   /** Called for every internal error. */
-  readonly onError: (error: AppError, request: { method: string; path: string }) => void;
+  readonly onError: (error: AppError, request: { method: string; path: string; requestId?: string }) => void;
 }
 
 export interface Server {
@@ -53,7 +53,7 @@ export function createServer(options: ServerOptions): Server {
   const peerOf = (call: Call, proxied: boolean) => (onlyLocal && !proxied ? localPeer : peers(call, proxied));
   const broadcast = createBroadcast({
     ...options.socket,
-    allowedHosts: options.allowedHosts,
+    allowed: options,
     presentError: options.fallback.presentError,
     peerOf,
     gate,
@@ -61,13 +61,21 @@ export function createServer(options: ServerOptions): Server {
   });
 
   function serve(exchange: Exchange): void {
-    let face = options.fallback;
+    const found = router.find(exchange.method, exchange.path);
+    const face = found?.face ?? faceBelow(exchange.path);
+    if (face.requestIds) exchange.addHeaders({ 'x-request-id': exchange.requestId });
     try {
-      const found = router.find(exchange.method, exchange.path);
-      if (found !== null) face = found.face;
-      guard(exchange.header('host'), exchange.header('origin'));
+      const origin = exchange.header('origin');
+      if (guard(exchange.header('host'), origin)) {
+        exchange.addHeaders(crossOriginHeaders(origin as string));
+        const reply = preflightReply(exchange);
+        if (reply !== null) {
+          exchange.send(reply);
+          return;
+        }
+      }
       // A link from another site may lead to the page.
-      if (found !== null) refuseCrossSite(exchange.header('sec-fetch-site'));
+      else if (found !== null) refuseCrossSite(exchange.header('sec-fetch-site'));
       if (gate.needsKey(exchange.peer)) admit(exchange, areaOf(found, exchange.path));
       const reply =
         found === null
@@ -82,6 +90,14 @@ export function createServer(options: ServerOptions): Server {
     } catch (thrown) {
       fail(exchange, face, thrown);
     }
+  }
+
+  /** The face whose error format an unknown path gets. */
+  function faceBelow(path: string): Face {
+    return (
+      options.faces.find(({ root }) => root !== undefined && `${path}/`.startsWith(`${root}/`)) ??
+      options.fallback
+    );
   }
 
   async function answerLater(
@@ -99,7 +115,10 @@ export function createServer(options: ServerOptions): Server {
 
   function fail(exchange: Exchange, face: Face, thrown: unknown): void {
     const error = asAppError(thrown);
-    if (error.kind === 'internal') options.onError(error, { method: exchange.method, path: exchange.path });
+    if (error.kind === 'internal') {
+      const { method, path, requestId } = exchange;
+      options.onError(error, face.requestIds ? { method, path, requestId } : { method, path });
+    }
     exchange.send(withErrorHeaders(face.presentError(exchange.shown(error)), error));
   }
 
@@ -114,17 +133,18 @@ export function createServer(options: ServerOptions): Server {
 
   /** Also closes the connection: where the request ends is as doubtful as the header. */
   function refuseRepeated(call: Call, name: string): void {
-    const face = router.find(call.method, call.path)?.face ?? options.fallback;
+    const face = router.find(call.method, call.path)?.face ?? faceBelow(call.path);
     const reply = face.presentError(new AppError('invalid', `The request has more than one ${name} header.`));
     call.send(reply, call.method === 'HEAD' ? '' : reply.body, true);
   }
 
   /** The last accepted host without an origin, as a cache: it rarely changes. */
   let trustedHost: string | undefined;
-  function guard(host: string | undefined, origin: string | undefined): void {
-    if (origin === undefined && host !== undefined && host === trustedHost) return;
-    guardOrigin(host, origin, options.allowedHosts);
+  function guard(host: string | undefined, origin: string | undefined): boolean {
+    if (origin === undefined && host !== undefined && host === trustedHost) return false;
+    const isForeign = guardOrigin(host, origin, options);
     if (origin === undefined) trustedHost = host;
+    return isForeign;
   }
 
   function unmatched(exchange: Exchange): Reply {
@@ -132,8 +152,20 @@ export function createServer(options: ServerOptions): Server {
     if (asset !== null) return asset;
     throw new AppError(
       'not_found',
-      `Path ${exchange.path} not found. See /api/openapi.json for the available paths.`,
+      `Path ${exchange.path} not found. ${rootOf(exchange) ?? 'See /api/openapi.json for the available paths.'}`,
+      { details: { code: null } },
     );
+  }
+
+  /** Says where the path is that a client with a wrong base URL looks for. */
+  function rootOf({ method, path }: Exchange): string | null {
+    const root = options.faces.find((face) => {
+      const found = face.root === undefined ? null : router.find(method, face.root + path);
+      return found !== null && found.face === face;
+    })?.root;
+    return root === undefined
+      ? null
+      : `Did you mean ${root}${path}? The base URL of that API ends in ${root}.`;
   }
 
   function refuseMethod(exchange: Exchange, face: Face, allowed: string[]): Reply {

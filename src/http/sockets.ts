@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { type Credentials, credentialsOf } from './access/credentials.ts';
 import type { Gate } from './access/gate.ts';
-import { guardOrigin } from './access/guard.ts';
+import { type AllowedSites, guardOrigin } from './access/guard.ts';
 import { scanHead } from './access/head-scan.ts';
 import type { Peer } from './access/peers.ts';
 import { batchesOf, batchText, inOrder, type Message, type Published, takeBatch } from './batches.ts';
@@ -62,7 +62,7 @@ export function createBroadcast(options: {
   path: string;
   greet: Greeting;
   replay: Replay;
-  allowedHosts: readonly string[];
+  allowed: AllowedSites;
   peerOf: (call: Call, proxied: boolean) => Peer;
   gate: Gate;
   presentError: (error: AppError) => Reply;
@@ -177,7 +177,7 @@ export function createBroadcast(options: {
         if (repeated !== null) {
           throw new AppError('invalid', `The request has more than one ${repeated} header.`);
         }
-        guardOrigin(call.header('host'), call.header('origin') || undefined, options.allowedHosts);
+        guardOrigin(call.header('host'), call.header('origin') || undefined, options.allowed);
         if (options.gate.needsKey(peer)) {
           admitted = credentialsOf((name) => call.header(name), options.gate.cookieName);
           options.gate.admit(peer, admitted, 'full');

@@ -197,7 +197,35 @@ test('errors are what the stock client expects', async () => {
     .catch((error) => error);
   assert.instance(long, OpenAI.BadRequestError);
   assert.equal([long.code, long.param], ['context_length_exceeded', 'prompt']);
-  assert.match(long.message, /context/);
+  assert.match(
+    long.message,
+    /This model's maximum context length is \d+ tokens\. However, your prompt resulted in \d+ tokens/,
+  );
+});
+
+test('every answer has an id, and a wrong base URL is told', async () => {
+  const { response } = await client.chat.completions.create(short).withResponse();
+  assert.match(response.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
+  const streamed = await client.chat.completions.create({ ...short, stream: true }).withResponse();
+  assert.match(streamed.response.headers.get('x-request-id') ?? '', /^req_/);
+  streamed.data.controller.abort();
+
+  const nowhere: unknown = await client.get('/nowhere').catch((thrown) => thrown);
+  assert.instance(nowhere, OpenAI.NotFoundError);
+  if (!(nowhere instanceof OpenAI.NotFoundError)) return;
+  assert.match(nowhere.requestID ?? '', /^req_/);
+  assert.equal([nowhere.type, nowhere.code], ['invalid_request_error', null]);
+  assert.match(nowhere.message, '/v1/nowhere not found');
+
+  const lost = new OpenAI({ baseURL: service.url, apiKey: 'none', maxRetries: 0 });
+  for (const call of [lost.models.list(), lost.chat.completions.create(short)]) {
+    const error = await call.then(String, (thrown: Error) => thrown);
+    assert.instance(error, OpenAI.NotFoundError);
+  }
+  const told = await service.call('POST', '/chat/completions', {});
+  assert.match(told.body.detail, 'The base URL of that API ends in /v1.');
+  const page = await fetch(`${service.url}/models`, { headers: { accept: 'text/html' } });
+  assert.match(page.headers.get('content-type') ?? '', 'text/html');
 });
 
 test('what would change the answer and is not supported is refused by name; null is not', async () => {
@@ -207,6 +235,8 @@ test('what would change the answer and is not supported is refused by name; null
   const harmless = {
     ...{ user: 'a', metadata: { a: 'b' }, store: false, service_tier: 'auto', tool_choice: 'none' },
     ...{ parallel_tool_calls: true, modalities: ['text'], safety_identifier: 'a', prompt_cache_key: 'a' },
+    ...{ tools: [], functions: [], verbosity: 'low', top_k: 0, min_p: 0, repetition_penalty: 1 },
+    ...{ ignore_eos: false, stop: Array.from({ length: 100 }, (_, at) => `end ${at}`) },
     ...{ response_format: { type: 'text' }, n: 1, presence_penalty: 0, logprobs: false },
   };
   await create({ ...nothing, ...harmless });
@@ -217,11 +247,14 @@ test('what would change the answer and is not supported is refused by name; null
   const refused: [call: typeof create | typeof complete, more: object, param: string, code: string | null][] =
     [
       [create, { tools: [tool] }, 'tools', 'unsupported_parameter'],
-      [create, { verbosity: 'low' }, 'verbosity', 'unsupported_parameter'],
-      [create, { tool_choice: 'auto' }, 'tool_choice', 'unsupported_value'],
+      [create, { functions: [{}] }, 'functions', 'unsupported_parameter'],
+      [create, { tool_choice: 'required' }, 'tool_choice', null],
       [create, { modalities: ['text', 'audio'] }, 'modalities.1', 'unsupported_value'],
       [create, { store: true }, 'store', 'unsupported_value'],
-      [create, { top_k: 40 }, 'top_k', 'unknown_parameter'],
+      [create, { top_a: 40 }, 'top_a', 'unknown_parameter'],
+      [create, { top_k: 1.5 }, 'top_k', null],
+      [create, { min_p: 2 }, 'min_p', null],
+      [create, { stop: Array(257).fill('a') }, 'stop', null],
       [
         create,
         { messages: [{ ...again, tool_calls: [{}] }] },

@@ -64,7 +64,7 @@ testAccess((test, fixture, origins) => {
   for (const origin of elsewhere) {
     test(`the page needs no key, ${origin}`, async () => {
       for (const path of ['/', '/runs', '/index.html']) {
-        const { status, text } = await ask(origin, 'GET', path);
+        const { status, text } = await ask(origin, 'GET', path, { headers: { accept: 'text/html' } });
         assert.is(status, 200, path);
         assert.match(text, '<!doctype html>');
       }

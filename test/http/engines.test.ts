@@ -3,7 +3,9 @@
  * build of uWebSockets.js, Node's own is held to the same expectations alone.
  */
 import { once } from 'node:events';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
@@ -231,7 +233,61 @@ const cases: Record<string, Case> = {
     sent: [get('/', 'sec-fetch-site: cross-site')],
     found: ['<p>a page</p>'],
   },
-  'a WebSocket that is asked for wrongly': { sent: [get('/ws/training')], found: ['<p>a page</p>'] },
+  'a WebSocket that is asked for wrongly': { sent: [get('/ws/training')], found: ['404 Not Found'] },
+  'an address of the page, asked for by a browser': {
+    sent: [get('/runs/3', 'accept: text/html,application/xhtml+xml,*/*;q=0.8')],
+    found: ['200 OK', '<p>a page</p>'],
+  },
+  'an address of the page, asked for by another client': {
+    sent: [get('/runs/3', 'accept: */*')],
+    found: ['404 Not Found', 'content-type: application/json', '"status_code":404'],
+  },
+  'a preflight request of an allowed page': {
+    sent: [
+      head(
+        'OPTIONS /api/echo',
+        'origin: https://app.example',
+        'access-control-request-method: POST',
+        'access-control-request-headers: authorization, content-type, x-stainless-os',
+      ),
+    ],
+    found: [
+      '204 No Content',
+      'access-control-allow-origin: https://app.example\r\n',
+      'access-control-allow-headers: authorization, content-type, x-stainless-os\r\n',
+      /access-control-allow-methods: .*POST/,
+    ],
+  },
+  'a preflight request of another page': {
+    sent: [head('OPTIONS /api/echo', 'origin: https://evil.example', 'access-control-request-method: POST')],
+    found: ['403 Forbidden', '--allow-origin https://evil.example'],
+    missing: [/access-control/],
+  },
+  'from an allowed page': {
+    sent: [get('/api/large', 'origin: https://app.example', 'sec-fetch-site: cross-site')],
+    found: [
+      '200 OK',
+      'access-control-allow-origin: https://app.example\r\n',
+      'vary: accept-encoding, origin\r\n',
+    ],
+    missing: [/allow-credentials/],
+  },
+  'an error for an allowed page': {
+    sent: [get('/api/nowhere', 'origin: https://app.example')],
+    found: ['404 Not Found', 'access-control-allow-origin: https://app.example\r\n'],
+  },
+  'a file for an allowed page': {
+    sent: [get('/api/files/letters.txt', 'origin: https://app.example')],
+    found: ['200 OK', 'access-control-allow-origin: https://app.example\r\n'],
+  },
+  'a coding of the body that is not supported': {
+    sent: [head('POST /api/echo', 'content-encoding: br', 'content-length: 4'), 'true'],
+    found: ['415 Unsupported Media Type', 'content-encoding br'],
+  },
+  'a body that is not the gzip that it says': {
+    sent: [head('POST /api/echo', 'content-encoding: gzip', 'content-length: 4'), 'true'],
+    found: ['400 Bad Request', 'not valid gzip'],
+  },
   'a WebSocket from a foreign page': {
     sent: [
       get(
@@ -275,6 +331,17 @@ for (const [name, { sent, found, missing = [], end = 'open' }] of Object.entries
     if (second !== undefined) assert.is(second, first);
   });
 }
+
+test('HTTP/1.0 and a target in absolute form are answered', async () => {
+  for (const { name, port } of servers) {
+    // uWebSockets.js 20.30 waits for more instead.
+    if (name === 'uws') continue;
+    for (const line of ['GET /api/small HTTP/1.0', 'GET http://localhost/api/small?x=1 HTTP/1.1']) {
+      const { text } = await converse(port, [`${line}\r\nhost: localhost\r\n\r\n`]);
+      assert.match(text, '{"ok":true}', line);
+    }
+  }
+});
 
 test('a method that nobody knows gets 405', async () => {
   for (const { name, port } of servers) {
@@ -349,6 +416,45 @@ test('JSON of more than a kilobyte is compressed for those who take it', async (
     }
     const { text } = await converse(port, [get('/api/small', 'accept-encoding: gzip')]);
     assert.not.match(text, 'content-encoding');
+  }
+});
+
+test('a gzip body is expanded, within the limit', async () => {
+  for (const { port } of servers) {
+    const post = (text: string) =>
+      fetch(`http://127.0.0.1:${port}/api/echo`, {
+        method: 'POST',
+        headers: { 'content-encoding': 'gzip' },
+        body: gzipSync(text),
+      });
+    assert.equal(await (await post('{"a":1}')).json(), { body: { a: 1 } });
+    const large = await post(JSON.stringify('x'.repeat(100_000)));
+    assert.is(large.status, 413);
+    assert.match(((await large.json()) as { detail: string }).detail, 'at most 1000 bytes');
+  }
+});
+
+test('a download is continued only if the file is the same', async () => {
+  for (const { port, folder } of servers) {
+    writeFileSync(join(folder, 'changing.txt'), 'before');
+    const read = async (headers: Record<string, string>) => {
+      const response = await fetch(`http://127.0.0.1:${port}/api/files/changing.txt`, { headers });
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    };
+    const { headers } = await read({});
+    const [etag, date] = [headers.get('etag') ?? '', headers.get('last-modified') ?? ''];
+    assert.match(etag, /^"[\w-]+"$/);
+    assert.ok(Date.parse(date) <= Date.now());
+    assert.is((await read({ 'if-none-match': etag })).status, 304);
+    for (const validator of [etag, date])
+      assert.equal((await read({ range: 'bytes=3-', 'if-range': validator })).text, 'ore');
+    writeFileSync(join(folder, 'changing.txt'), 'after');
+    utimesSync(join(folder, 'changing.txt'), 1e9, 1e9);
+    for (const validator of [etag, date]) {
+      const whole = await read({ range: 'bytes=3-', 'if-range': validator });
+      assert.equal([whole.status, whole.text], [200, 'after']);
+    }
+    assert.is((await read({ 'if-none-match': etag })).status, 200);
   }
 });
 

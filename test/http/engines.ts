@@ -34,6 +34,7 @@ export const get = (path: string, ...headers: string[]) => head(`GET ${path}`, .
 export interface LittleServer {
   readonly name: EngineName;
   readonly port: number;
+  readonly folder: string;
   readonly pid: number;
   /** What it told on its standard output since the last call. */
   told(): string[];
@@ -62,6 +63,7 @@ export async function startLittleServer(name: EngineName, folder: string): Promi
   return {
     name,
     port,
+    folder,
     pid: child.pid as number,
     told: () => lines.splice(0),
     end: () => {
@@ -123,7 +125,9 @@ export function converse(
 /** A response without what may differ: headers sorted, without `Date`. */
 export function withoutOrder(text: string): string {
   return text.replace(/(HTTP\/1\.1 .*\r\n)((?:.+\r\n)*)/g, (_, first: string, headers: string) => {
-    const kept = headers.split('\r\n').filter((line) => line !== '' && !/^date:/i.test(line));
+    const kept = headers
+      .split('\r\n')
+      .filter((line) => line !== '' && !/^(date|etag|last-modified):/i.test(line));
     return `${first}${kept.sort().join('\r\n')}\r\n`;
   });
 }

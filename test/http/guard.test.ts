@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
+import { readConfig } from '../../src/config.ts';
 import type { Json } from '../client.ts';
 import { endAll, type InsideService, openInside } from '../inside-service.ts';
 
@@ -98,6 +99,18 @@ test('IP literals, localhost, our own name and allowed hosts are served; so is o
   assert.is(await status('GET', '/api/health', { host, origin: service.url }), 200);
   assert.is(await upgrade({ origin: service.url }), 'open');
   assert.is(await upgrade({}), 'open');
+});
+
+test('an origin that may use the service is given exactly', async () => {
+  const environment = { HOME: '/tmp' };
+  assert.equal(readConfig(['--allow-origin', 'https://app.example/'], environment, '/tmp').allowedOrigins, [
+    'https://app.example',
+  ]);
+  for (const origin of ['*', 'null', 'app.example', 'https://app.example/path', 'file:///tmp', ''])
+    assert.throws(
+      () => readConfig(['--allow-origin', origin], environment, '/tmp'),
+      /must be an origin such as/,
+    );
 });
 
 test('no answer allows other origins', async () => {

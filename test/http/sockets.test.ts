@@ -39,6 +39,7 @@ function testOn(name: EngineName): void {
       faces: [face],
       fallback: face,
       allowedHosts: [],
+      allowedOrigins: [],
       trustedProxies: [],
       gate: openGate,
       jsonLimitBytes: 1000,

@@ -126,4 +126,43 @@ test('a schema that cannot be expressed is refused with its place', async () => 
   );
 });
 
+test('top_k of one and min_p of one leave the likeliest token alone', async () => {
+  const greedy = await ask();
+  const hot = { temperature: 2, seed: 7 };
+  assert.is.not((await ask(hot)).text, greedy.text);
+  assert.is((await ask({ ...hot, topK: 1 })).text, greedy.text);
+  assert.is((await ask({ ...hot, minP: 1 })).text, greedy.text);
+  assert.is((await ask({ ...hot, topK: -1 })).text, (await ask(hot)).text);
+});
+
+test('a repetition penalty counts the prompt and the answer, and stands alone', async () => {
+  const answer = tokensOf(await ask({ logprobs: 0 })).map(({ token }) => token);
+  const penalized = tokensOf(await ask({ logprobs: 0, repetitionPenalty: 10 })).map(({ token }) => token);
+  assert.ok(new Set(answer).size < answer.length);
+  assert.is(new Set(penalized).size, penalized.length);
+  // A prompt whose likeliest next token is in it, and in no answer yet.
+  let text = 'Question a of many|';
+  const next = async (changes: Partial<GenerateRequest>) =>
+    tokensOf(await ask({ logprobs: 0, maxTokens: 1, input: { kind: 'text', text }, ...changes }))[0];
+  for (let tries = 0; tries < 50; tries += 1) {
+    const likeliest = await next({});
+    if (text.includes(likeliest?.text ?? '')) break;
+    text += likeliest?.text;
+  }
+  assert.is.not((await next({ repetitionPenalty: 10 }))?.token, (await next({}))?.token);
+  assert.match(await refused({ repetitionPenalty: 1.2, presencePenalty: 1 }), /cannot be combined/);
+});
+
+test('ignore_eos goes on where the model ends its answer', async () => {
+  const ended: number[] = [];
+  for (let seed = 0; ended.length === 0 && seed < 200; seed += 1) {
+    const { finishReason } = await ask({ seed, temperature: 8 });
+    if (finishReason === 'stop') ended.push(seed);
+  }
+  const seed = ended[0];
+  assert.ok(seed !== undefined, 'an answer ends by itself');
+  const longer = await ask({ seed, temperature: 8, ignoreEos: true });
+  assert.equal([longer.finishReason, longer.generatedTokens], ['length', 24]);
+});
+
 test.run();

@@ -12,6 +12,7 @@ const codes: Partial<Record<ErrorKind, string>> = {
 const fieldCodes: Readonly<Record<string, string>> = {
   extra_forbidden: 'unknown_parameter',
   null_type: 'unsupported_parameter',
+  empty: 'unsupported_parameter',
   literal_type: 'unsupported_value',
 };
 
@@ -44,9 +45,14 @@ export function errorBody(error: AppError) {
  */
 export function namingInput(thrown: unknown, field: string, isList = false): unknown {
   if (!(thrown instanceof AppError) || thrown.kind !== 'invalid') return thrown;
-  const { kind, message, details } = thrown;
-  const { index, contextTokens } = details;
+  const { kind, details } = thrown;
+  const { index, promptTokens, contextTokens } = details;
   if (index === undefined && contextTokens === undefined) return thrown;
+  // OpenAI's words: clients such as LangChain find out by them that a conversation is too long.
+  const message =
+    promptTokens === undefined
+      ? thrown.message
+      : `This model's maximum context length is ${contextTokens} tokens. However, your ${field} resulted in ${promptTokens} tokens. Please reduce the length of the ${field}.`;
   return new AppError(kind, message, {
     cause: thrown,
     issues: [{ loc: ['body', field, ...(isList ? [String(index)] : [])], msg: message, type: 'model_input' }],

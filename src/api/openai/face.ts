@@ -13,6 +13,8 @@ import { error } from './schemas.ts';
 export function createOpenAiFace(services: Services) {
   return {
     name: 'openai',
+    root: '/v1',
+    requestIds: true,
     routes: withExamples(
       [
         ...modelRoutes(services),

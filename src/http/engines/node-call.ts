@@ -5,6 +5,10 @@ import { reasonOf } from './reasons.ts';
 
 const nothing = new Uint8Array();
 
+/** A target in absolute form (RFC 9112, section 3.2.2) as one in origin form. */
+const originForm = (target: string): string =>
+  target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*(?=([/?]|$))\/?/i, '/');
+
 /**
  * A request of Node's `http`, and its response.
  * @param patience `null` closes the connection with the response and reads nothing more from it.
@@ -26,7 +30,7 @@ export class NodeCall implements Call {
     this.res = res;
     this.patience = patience;
     this.method = req.method as string;
-    const target = req.url as string;
+    const target = originForm(req.url as string);
     const mark = target.indexOf('?');
     this.path = mark < 0 ? target : target.slice(0, mark);
     this.query = mark < 0 ? '' : target.slice(mark + 1);

@@ -23,7 +23,7 @@ export interface Sampling {
   /** How the token after these of the answer is sampled; the array grows while a grammar is followed. */
   sampling(answer: readonly Token[]): SequenceEvaluateOptions;
   /** Tokens that end a part of an answer, and not the answer, as the library says of some. */
-  readonly goesOn: ReadonlySet<number>;
+  readonly goesOn: Pick<ReadonlySet<number>, 'has'>;
   /** Whether a grammar is followed: its state cannot be taken back. */
   readonly hasGrammar: boolean;
   readonly logprobs: number | null;

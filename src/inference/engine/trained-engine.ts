@@ -33,6 +33,7 @@ function refuseUnsupported(order: GenerateOrder): void {
     ...samplingNames
       .filter((name) => order[name] !== samplingParameters[name].neutral)
       .map((name) => samplingParameters[name].field),
+    ...(order.ignoreEos ? ['ignore_eos'] : []),
     ...(order.grammar === null ? [] : ['response_format']),
   ];
   if (names.length === 0) return;

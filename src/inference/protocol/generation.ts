@@ -37,6 +37,8 @@ const generation = v.object({
   topP: v.number(),
   seed: v.optional(v.nullable(v.number()), null),
   stop: v.optional(v.array(v.string()), []),
+  /** Whether the answer goes on where the model ends it, up to its limit or a string of `stop`. */
+  ignoreEos: v.optional(v.boolean(), false),
   /** Who asks, such as an address; the requests of one caller do not keep those of others waiting. */
   caller: v.optional(v.nullable(v.string()), null),
   ...sampling,

@@ -19,6 +19,7 @@ import { threadsFor } from './threads.ts';
 import { createTokenBytes } from './token-bytes.ts';
 
 const noTokens: ReadonlySet<number> = new Set();
+const everyToken = { has: () => true };
 
 /** llama.cpp's type of tokens that are hidden in texts. */
 const controlToken = 3;
@@ -189,10 +190,10 @@ function createLoadedModel(
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
-      const sampling = await samplingOf(order, llama, model, file.tokens.length);
+      const sampling = await samplingOf(order, prompt, llama, model, file.tokens.length);
       const isAnswer = order.input.kind === 'messages';
       const stops = [
-        ...(isAnswer ? template.stop : []),
+        ...(isAnswer && !order.ignoreEos ? template.stop : []),
         ...order.stop,
         ...(order.grammar === null ? [] : [endOfJson]),
       ];
@@ -211,7 +212,7 @@ function createLoadedModel(
         hasGrammar: order.grammar !== null,
         lookup: order.lookup,
         stopTokens: stopTokensOf(stops),
-        goesOn: isAnswer ? new Set(tags.keys()) : noTokens,
+        goesOn: order.ignoreEos ? everyToken : isAnswer ? new Set(tags.keys()) : noTokens,
         toldStops: new Set(order.stop.filter((stop) => !isAnswer || !template.stop.includes(stop))),
         stream: createTextStream(
           stops,

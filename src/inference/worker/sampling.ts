@@ -62,42 +62,62 @@ export function seedAt(seed: number, position: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 1;
 }
 
+type RepeatPenalty = Exclude<SequenceEvaluateOptions['repeatPenalty'], false | undefined>;
+
+/** OpenAI's penalties count the answer's tokens, vLLM's repetition penalty the prompt's, too: the library takes one list. */
+function penaltyOf(
+  { presencePenalty, frequencyPenalty, repetitionPenalty, maxTokens }: GenerateOrder,
+  prompt: readonly Token[],
+): ((answer: readonly Token[]) => RepeatPenalty) | null {
+  const ofAnswer = presencePenalty !== 0 || frequencyPenalty !== 0;
+  const ofAll = repetitionPenalty !== 1;
+  if (!ofAnswer && !ofAll) return null;
+  if (ofAnswer && ofAll) {
+    throw new AppError(
+      'invalid',
+      'repetition_penalty cannot be combined with presence_penalty or frequency_penalty. Leave one out.',
+    );
+  }
+  const before = ofAll ? prompt : [];
+  return (answer) => ({
+    punishTokens: () => [...before, ...answer],
+    maxPunishTokens: before.length + Math.min(maxTokens, mostPunished),
+    penalty: repetitionPenalty,
+    presencePenalty,
+    frequencyPenalty,
+  });
+}
+
 /**
  * How the tokens of an answer are chosen.
  *
+ * @param prompt its tokens, which `repetitionPenalty` counts
  * @param vocabulary the number of the model's tokens
- * @throws AppError `invalid` for a token that the model has not or that cannot be biased, or a schema that cannot be used
+ * @throws AppError `invalid` for a token that the model has not or that cannot be biased, a schema that cannot be used, or
+ *   penalties that cannot be combined
  */
 export async function samplingOf(
   order: GenerateOrder,
+  prompt: readonly Token[],
   llama: Llama,
   model: LlamaModel,
   vocabulary: number,
 ): Promise<(answer: readonly Token[]) => SequenceEvaluateOptions> {
   const tokenBias = biasOf(order, model, vocabulary);
   const grammar = order.grammar === null ? null : await grammarOf(order.grammar, llama);
-  const { presencePenalty, frequencyPenalty, maxTokens } = order;
+  const repeatPenalty = penaltyOf(order, prompt);
   const seed = order.seed ?? Math.floor(Math.random() * 2 ** 32);
   return (answer) => ({
     temperature: order.temperature,
     topP: order.topP,
-    topK: 0,
+    topK: Math.max(0, order.topK),
+    minP: order.minP,
     seed: seedAt(seed, answer.length),
     // The library's types know no `undefined`.
     ...(tokenBias === undefined ? {} : { tokenBias }),
     ...(grammar === null
       ? {}
       : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar }) }),
-    ...(presencePenalty === 0 && frequencyPenalty === 0
-      ? {}
-      : {
-          repeatPenalty: {
-            punishTokens: () => [...answer],
-            maxPunishTokens: Math.min(maxTokens, mostPunished),
-            penalty: 1,
-            presencePenalty,
-            frequencyPenalty,
-          },
-        }),
+    ...(repeatPenalty === null ? {} : { repeatPenalty: repeatPenalty(answer) }),
   });
 }

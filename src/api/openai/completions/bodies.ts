@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import {
   type SamplingField,
   type SamplingName,
+  type SamplingParameter,
   samplingNames,
   samplingParameters,
 } from '../../../contract/sampling.ts';
@@ -24,6 +25,9 @@ const mostAnswers = 8;
 /** Each token has an entry; OpenAI's own bound. */
 const mostBiases = 1024;
 
+/** Far more than OpenAI's four: evaluation tasks and agents have lists of their own. */
+const mostStops = 256;
+
 const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
 const between = (least: number, most: number) =>
   v.pipe(
@@ -45,13 +49,16 @@ const logitBias = v.pipe(
 );
 /** A field of OpenAI's that would change the answer, but is not supported. */
 const unsupported = (what: string) => v.optional(v.null(`${what} not supported; leave it out`));
+/** A list of what is not supported: an empty one changes nothing. */
+const none = (what: string) =>
+  or(v.pipe(v.array(v.unknown()), v.empty(`${what} not supported; leave it out`)));
 const only = <const V extends string | number | boolean>(value: V, message: string) =>
   or(v.literal(value, message));
 
 const sampling = Object.fromEntries(
   samplingNames.map((name) => {
-    const { field, min, max } = samplingParameters[name];
-    return [field, or(between(min, max))];
+    const { field, min, max, isInteger }: SamplingParameter = samplingParameters[name];
+    return [field, or(isInteger ? wholeBetween(min, max) : between(min, max))];
   }),
 ) as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
 
@@ -61,10 +68,12 @@ const common = {
   max_tokens: or(lengthBound),
   temperature: or(temperatureBound),
   top_p: or(topPBound),
-  stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(16))])),
+  stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(mostStops))])),
   seed: or(v.pipe(v.number(), v.integer())),
   n: or(wholeBetween(1, mostAnswers)),
   ...sampling,
+  /** As vLLM has it. */
+  ignore_eos: or(v.boolean()),
   logit_bias: or(logitBias),
   stream: or(v.boolean()),
   stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
@@ -129,10 +138,10 @@ export const chatBody = v.pipe(
     prompt_cache_key: or(v.string()),
     prompt_cache_retention: or(v.string()),
     modalities: or(v.array(v.literal('text', 'only text is supported'))),
-    tool_choice: only('none', 'must be none: tools are not supported'),
-    tools: unsupported('tools are'),
-    functions: unsupported('functions are'),
-    function_call: unsupported('function calls are'),
+    tool_choice: or(v.picklist(['none', 'auto'], 'must be none or auto: tools are not supported')),
+    tools: none('tools are'),
+    functions: none('functions are'),
+    function_call: or(v.picklist(['none', 'auto'], 'must be none or auto: functions are not supported')),
     audio: unsupported('audio is'),
     prediction: unsupported('predicted answers are'),
     /** `none` turns reasoning off where the template can, and any other effort turns it on. */
@@ -141,7 +150,7 @@ export const chatBody = v.pipe(
     chat_template_kwargs: or(v.intersect([v.strictObject({ enable_thinking: or(v.boolean()) }), notList])),
     /** As vLLM has it: the last message is the beginning of the answer, which goes on from there. */
     continue_final_message: or(v.boolean()),
-    verbosity: unsupported('a verbosity is'),
+    verbosity: or(v.picklist(['low', 'medium', 'high'])),
     web_search_options: unsupported('web search is'),
   }),
   v.forward(v.partialCheck([['n'], ['max_tokens'], ['max_completion_tokens']], fits, tooMuch), ['n']),

@@ -35,6 +35,7 @@ const options = (
   caller: exchange.peer.address,
   seed: body.seed,
   stop: body.stop == null ? undefined : [body.stop].flat(),
+  ignoreEos: body.ignore_eos ?? undefined,
   ...samplingOf(body),
   logitBias: (body.logit_bias ?? undefined) as Record<string, number> | undefined,
   scale: body.scale ?? undefined,

@@ -20,7 +20,7 @@ export function datasetName(filename: string, suffix = ''): string {
   if (!base.toLowerCase().endsWith(extension)) {
     throw new AppError(
       'invalid',
-      `The file must be a .jsonl file (one JSON object per line), not "${base.slice(0, 100)}".`,
+      `The file must be a .jsonl file (one JSON object per line), not "${base.slice(0, 100)}". CSV, Parquet, Arrow and JSON files can be imported: on the page under Datasets, or with POST /api/imports.`,
     );
   }
   const stem = base
