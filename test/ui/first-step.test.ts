@@ -42,8 +42,8 @@ if (process.platform === 'linux') {
     test.after(() => rmSync(driver, { recursive: true, force: true }));
     const service = await startService({ env: { LD_LIBRARY_PATH: driver, FAKE_GPU_COUNT: '2' } });
     const { page, faults } = await openPage(service.url, '/');
-    await page.locator('.machine').getByText('NVIDIA Fake 0').waitFor();
-    await page.locator('.machine').getByText('16 GB').first().waitFor();
+    await page.locator('.machine .facts').getByText('NVIDIA Fake 0').waitFor();
+    await page.locator('.machine .facts').getByText('16 GB').first().waitFor();
     await until(
       async () => /°C.* W/.test((await page.locator('hone-live-hardware').textContent()) ?? ''),
       'temperature and power are shown',

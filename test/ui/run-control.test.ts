@@ -165,7 +165,16 @@ test('two runs at once: the dashboard shows the older one until it ends, the lis
   await two.call('POST', '/api/start_training', quickRequest({ export: 'none' }));
   await page.locator('.list a[href="/training/train_2"]').first().waitFor();
   assert.is(await page.locator('a.button[href="/training/train_1"]').count(), 1);
-  await two.call('POST', '/api/jobs/train_1/stop');
+  await two.call('POST', '/api/start_training', quickRequest({ export: 'none', queue: true }));
+  const next = page.getByRole('region', { name: 'Next' });
+  await next
+    .getByRole('link')
+    .filter({ hasText: /after the running one|starts at about/ })
+    .waitFor();
+  await two.call('POST', '/api/jobs/train_3/stop');
+  await next.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Stop…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop and save' }).click();
   await page.locator('a.button[href="/training/train_2"]').waitFor();
   await page.goto(`${two.url}/training/runs`);
   await page.locator('tr:has(a[href="/training/train_2"]) .badge[data-state="running"]').waitFor();

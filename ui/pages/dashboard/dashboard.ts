@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
-import type { HardwareSpecs, Job } from '../../api/types.ts';
+import type { HardwareSpecs, Job, JobDetail } from '../../api/types.ts';
 import { formatAgo, formatDuration, formatNumber, jobSeconds } from '../../elements/format.ts';
 import {
   figure,
@@ -13,13 +13,16 @@ import {
 } from '../../elements/parts.ts';
 import { choices, currentJobId, examples, hardware, isKept, jobs, models, runOf } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
-import { isActive, profileName } from '../../state/runs/job-words.ts';
+import { isActive, isStoppable, profileName } from '../../state/runs/job-words.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
 import './first-step.ts';
+import { lastResult } from './last-result.ts';
+import { nextRuns } from './next-runs.ts';
 import '../../views/answering.ts';
 import '../../views/runs/cluster-nodes.ts';
 import '../../views/runs/live-hardware.ts';
+import '../../views/runs/stop-dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { lossChart } from '../../views/runs/run-charts.ts';
 import { runError, runFigures, runProgress } from '../../views/runs/run-view.ts';
@@ -28,10 +31,12 @@ const recentRuns = 6;
 /** GB per billion parameters, with the 1.5x training overhead (docs/specification.md, Memory estimate). */
 const gbPerBillion = { fourBit: 0.75, sixteenBit: 3 };
 
-/** The machine's hardware and load, the current run, and recent runs. */
+/** What runs, what is next, the last result, recent runs, and the machine. */
 @customElement('hone-dashboard')
 export class Dashboard extends LightElement {
   @state() private _profile: string | null = null;
+  /** The run whose stop is being asked for. */
+  @state() private _stopping: string | null = null;
   private readonly _pace = paced(() => this.requestUpdate());
   private _followed: string | null = null;
   private _unfollow: (() => void) | null = null;
@@ -77,10 +82,39 @@ export class Dashboard extends LightElement {
     return html`<div class="page">
       <h1>Dashboard</h1>
       <div class="dashboard">
-        <div class="column">${this._leading()}${this._recent()}</div>
-        <div class="column side" data-waiting=${this._isReady ? nothing : 'yes'}>${this._machine()}<hone-live-hardware></hone-live-hardware><hone-answering></hone-answering><hone-cluster-nodes></hone-cluster-nodes></div>
+        <div class="column">${this._leading()}${this._next()}${this._last()}${this._recent()}</div>
+        <div class="column side" data-waiting=${this._isReady ? nothing : 'yes'}>${this._machine()}<hone-answering></hone-answering><hone-cluster-nodes></hone-cluster-nodes></div>
       </div>
+      ${
+        this._stopping === null
+          ? nothing
+          : html`<hone-stop-dialog
+              .jobId=${this._stopping}
+              @dismiss=${() => {
+                this._stopping = null;
+              }}
+            ></hone-stop-dialog>`
+      }
     </div>`;
+  }
+
+  /** The run that is shown at the top, as far as it is known. */
+  private get _current(): JobDetail | null {
+    const jobId = currentJobId.value;
+    return jobId === null ? null : runOf(jobId).value.job;
+  }
+
+  private _next(): TemplateResult | typeof nothing {
+    const page = jobs.value.value;
+    return page === null || !this._isReady ? nothing : nextRuns(page.jobs, this._current);
+  }
+
+  /** The result of the latest completed run, unless that is at the top. */
+  private _last(): TemplateResult | typeof nothing {
+    const last = jobs.value.value?.jobs.find(({ state: now }) => now === 'completed');
+    return last === undefined || last.job_id === currentJobId.value || !this._isReady
+      ? nothing
+      : html`<hone-last-result .jobId=${last.job_id}></hone-last-result>`;
   }
 
   /** Whether the top card has its final height; the cards below wait for it, to avoid layout shift. */
@@ -101,10 +135,11 @@ export class Dashboard extends LightElement {
     if (run === null)
       return known.value.total === 0 ? html`<hone-first-step></hone-first-step>` : this._idle();
     if (!job) return html`<section class="card tall">${skeleton(7)}</section>`;
+    if (job.state === 'completed' && job.verdict !== null) return html`${lastResult(job)}`;
     return html`<section class="card" aria-labelledby="current">
       <header class="card-head">
         <div>
-          <p class="eyebrow">${isActive(job.state) ? 'Running now' : 'Last run'}</p>
+          <p class="eyebrow">${isActive(job.state) ? (job.state === 'queued' ? 'Queued' : 'Running now') : 'Last run'}</p>
           <h2 id="current"><a href="/training/${job.job_id}">${nameText(job.display_name)}</a></h2>
           <p class="muted">
             ${modelName(job.model_name)} · ${taskName(job.task)} on ${nameText(job.dataset)}, ${strategyName(job.strategy)}
@@ -121,13 +156,26 @@ export class Dashboard extends LightElement {
           : nothing
       }
       <footer class="row wrap-row">
+        ${
+          isActive(job.state) && job.state !== 'queued'
+            ? html`<button
+                type="button"
+                class="danger"
+                ?disabled=${!isStoppable(job.state)}
+                @click=${() => {
+                  this._stopping = job.job_id;
+                }}
+              >
+                ${job.state === 'stopping' ? 'Stopping…' : 'Stop…'}
+              </button>`
+            : nothing
+        }
         <a class="button" href="/training/${job.job_id}">Open the run</a>
         ${
           job.state === 'completed' && isKept(job.model_id)
             ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>`
             : nothing
         }
-        ${isActive(job.state) ? nothing : html`<a class="button" href="/training">New training</a>`}
       </footer>
     </section>`;
   }
@@ -168,6 +216,7 @@ export class Dashboard extends LightElement {
             : serviceErrorPanel('Could not load the hardware details', error)
           : machineFacts(value)
       }
+      <hone-live-hardware within></hone-live-hardware>
     </section>`;
   }
 }

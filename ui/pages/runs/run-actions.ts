@@ -7,7 +7,7 @@ import { currentJobId, forgetRun, isKept, jobs, router, toasts } from '../../sta
 import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
 import '../../views/report-button.ts';
-import './stop-dialog.ts';
+import '../../views/runs/stop-dialog.ts';
 
 /** The page of a run. */
 export interface PageOfRun extends ReactiveElement {

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { customElement, state } from 'lit/decorators.js';
+import { customElement, property, state } from 'lit/decorators.js';
 import type { GpuSample } from '../../api/frames.ts';
 import type { Child } from '../../elements/child.ts';
 import { formatMemory } from '../../elements/format.ts';
@@ -11,9 +11,10 @@ import { Watch } from '../../state/store.ts';
 /** No sample after this long means that the sampler does not run on this machine. */
 const patienceMs = 4_000;
 
-/** Live usage of the machine. */
+/** Live usage of the machine, as a card of its own, or within one. */
 @customElement('hone-live-hardware')
 export class LiveHardware extends LightElement {
+  @property({ type: Boolean }) within = false;
   @state() private _waiting = true;
   private _timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -34,15 +35,21 @@ export class LiveHardware extends LightElement {
     if (this._timer !== null) clearTimeout(this._timer);
   }
 
+  private get _class(): string {
+    return this.within ? 'live' : 'card';
+  }
+
   protected override render(): TemplateResult | typeof nothing {
     const now = sample.value;
     if (now === null) {
-      return this._waiting ? html`<section class="card live-waiting">${skeleton(5)}</section>` : nothing;
+      return this._waiting
+        ? html`<section class="${this._class} live-waiting">${skeleton(5)}</section>`
+        : nothing;
     }
     const cpu = now.cpu_percent === null ? '–' : `${Math.round(now.cpu_percent)}%`;
     const watts = now.package_watts == null ? '' : `${Math.round(now.package_watts)} W`;
-    return html`<section class="card" aria-labelledby="live">
-      <h2 id="live">Live usage</h2>
+    return html`<section class=${this._class} aria-labelledby="live">
+      ${this.within ? html`<h3 id="live">Live usage</h3>` : html`<h2 id="live">Live usage</h2>`}
       ${meter('CPU', now.cpu_percent, [cpu, watts].filter(Boolean).join(' · '))}
       ${meter(
         'Memory',

@@ -1,15 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { isToldInPercent } from '../../../src/contract/evaluations.ts';
-import { lossText } from '../../../src/contract/training/loss-text.ts';
-import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
-import { formatDuration, formatNumber } from '../../elements/format.ts';
 import { judgementActions, judgementSentence } from './judgement.ts';
-import { metricText } from './run-charts.ts';
+import { verdictPrompt } from './verdict-prompt.ts';
+import { verdictSentence } from './verdict-sentence.ts';
 import { exportBadge, verificationNotice } from './verification.ts';
-
-type Prompt = Verdict['prompts'][number];
-type Pair = NonNullable<Verdict['loss']>;
 
 /** Prompts that are shown before the others are asked for. */
 const shownPrompts = 3;
@@ -43,13 +37,13 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
           </p>`
         : nothing
     }
-    ${prompts.slice(0, shownPrompts).map(promptView)}
+    ${prompts.slice(0, shownPrompts).map(verdictPrompt)}
     ${
       more.length === 0
         ? nothing
         : html`<details class="fold">
             <summary>${more.length === 1 ? '1 more prompt' : `${more.length} more prompts`}</summary>
-            <div class="verdict-more">${more.map(promptView)}</div>
+            <div class="verdict-more">${more.map(verdictPrompt)}</div>
           </details>`
     }
     ${
@@ -62,65 +56,3 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
     }
   </section>`;
 }
-
-/** The figures in a line: "Evaluation loss 2.31 → 0.42 · ROUGE-L 18 → 47 · 20 s". */
-function verdictSentence(job: JobDetail, { loss, metric, duration_seconds: seconds }: Verdict): string {
-  const final = job.metrics?.final_loss;
-  const parts = [
-    loss === null ? null : `Evaluation loss ${change(loss, lossText)}`,
-    metric === null
-      ? null
-      : `${metricName(metric.name)} ${change(metric, (value) => shortText(metric.name, value))}`,
-    loss === null && metric === null && final != null ? `Final loss ${lossText(final)}` : null,
-    seconds === null ? null : formatDuration(seconds),
-  ];
-  return parts.filter((part) => part !== null).join(' · ');
-}
-
-/** A figure before and after; only after if it was not measured before. */
-const change = ({ base, tuned }: Pair, text: (value: number) => string) =>
-  base === null ? text(tuned) : `${text(base)} → ${text(tuned)}`;
-
-function shortText(name: string, value: number): string {
-  if (isToldInPercent(name)) return formatNumber(100 * value, 3);
-  return name.includes('/') ? metricText(name, value) : formatNumber(value, 3);
-}
-
-/** A prompt with the answers of both models, and the one that is wanted. */
-function promptView({ prompt, reference, trained, base, tuned, checkpoints, file }: Prompt): TemplateResult {
-  const others = [
-    ...checkpoints.map(({ step, text }) => ({ name: `Step ${step}`, text })),
-    ...(file === null ? [] : [{ name: `${file.quantization} file`, text: file.text }]),
-  ];
-  return html`<article class="verdict-prompt">
-    <h3 class="asked wrap"><bdi>${prompt}</bdi>${trained ? html` <span class="tag">trained on</span>` : nothing}</h3>
-    <div class="sides" data-count=${reference === null ? 2 : 3}>
-      ${answerView('Base model', base)} ${answerView('Fine-tuned', tuned, true)}
-      ${reference === null ? nothing : answerView('Reference', reference)}
-    </div>
-    ${
-      others.length === 0
-        ? nothing
-        : html`<details class="fold bare">
-            <summary>Checkpoints and file</summary>
-            <ol class="stretches">
-              ${others.map(
-                ({ name, text }) => html`<li>
-                  <span class="eyebrow tabular">${name}</span>
-                  <span class="wrap sample-text"><bdi>${answerText(text)}</bdi></span>
-                </li>`,
-              )}
-            </ol>
-          </details>`
-    }
-  </article>`;
-}
-
-function answerView(title: string, text: string | null, marked = false): TemplateResult {
-  return html`<div class="answer" data-marked=${marked ? 'yes' : nothing}>
-    <p class="eyebrow">${title}</p>
-    <p class="wrap answer-text"><bdi>${text === null ? 'not asked' : answerText(text)}</bdi></p>
-  </div>`;
-}
-
-const answerText = (text: string) => (text === '' ? '(empty answer)' : text);
