@@ -29,6 +29,7 @@ import './pages/sweeps/sweep.ts';
 import './pages/sweeps/sweeps.ts';
 import './pages/training/training.ts';
 import './views/database-notice.ts';
+import './views/shell/away-banner.ts';
 import './views/shell/header.ts';
 import './views/sign-in.ts';
 import { LightElement } from './elements/light-element.ts';
@@ -85,6 +86,7 @@ export class App extends LightElement {
       <a class="skip" href="#content" @click=${this._skip}>Skip to content</a>
       <hone-header></hone-header>
       ${openBanner()}
+      <hone-away-banner></hone-away-banner>
       <hone-database-notice></hone-database-notice>
       <main id="content" tabindex="-1">${this._page()}</main>
       <div class="off-screen" aria-live="polite">${this._said}</div>

@@ -214,6 +214,7 @@ test('a service that went away leaves what is known, says since when, and what t
   await sees(page, 'CPU cores');
   await other.end('SIGKILL');
   await sees(page, /Stale since \d\d:\d\d:\d\d/);
+  await sees(page, /Hone does not answer since \d\d:\d\d/);
   await sees(page, 'CPU cores');
   assert.equal(await axeViolations(page), []);
   await page.getByRole('link', { name: 'Training', exact: true }).click();

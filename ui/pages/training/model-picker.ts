@@ -7,6 +7,7 @@ import { formatCount, formatMemory, formatNumber } from '../../elements/format.t
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { draft, mergesAdapter } from '../../state/draft.ts';
+import { hubAway } from '../../state/hub-away.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 
@@ -38,6 +39,8 @@ export class ModelPicker extends LightElement {
   /** The model that was typed in last. */
   private _typed = '';
   private _asked = '';
+  /** Whether the user has chosen a model here. */
+  private _isChosen = false;
   private _askedMerged = false;
   private _timer: ReturnType<typeof setTimeout> | null = null;
   private _asking: AbortController | null = null;
@@ -128,6 +131,10 @@ export class ModelPicker extends LightElement {
       if (this._asked !== model || this._askedMerged !== merged) return;
       const { problem, hub, notes, adapter } = answer;
       this._adapter = adapter;
+      if (problem?.kind === 'upstream') hubAway.set(true);
+      // Without the hub, what is known of a model is in the cache alone.
+      else if (hub !== null) hubAway.set(hub.downloads === null);
+      if (problem?.kind === 'upstream' && this._chooseHere(model)) return;
       this._check =
         problem === null
           ? { state: 'good', hub, notes }
@@ -141,6 +148,19 @@ export class ModelPicker extends LightElement {
         this._check = { state: 'bad', error: asServiceError(error), isVerdict: false };
       }
     }
+  }
+
+  /** Chooses a model that is here in place of one that was suggested, which the hub does not give now. @returns whether there is one. */
+  private _chooseHere(model: string): boolean {
+    const here = this._local ?? [];
+    const isOwn = this._isChosen || draft.value.custom || !this._suggested.some((one) => one.model === model);
+    const found =
+      this._suggested.find((one) => here.some((local) => local.model === one.model))?.model ??
+      here.find(({ last_used: used }) => used !== null)?.model ??
+      here[0]?.model;
+    if (isOwn || found === undefined) return false;
+    this._choose(found);
+    return true;
   }
 
   /** Checks the model once more; it may exist by now. */
@@ -183,7 +203,10 @@ export class ModelPicker extends LightElement {
           <select
             id="model"
             aria-describedby="model-check"
-            @change=${(event: Event) => this._choose((event.target as HTMLSelectElement).value)}
+            @change=${(event: Event) => {
+              this._isChosen = true;
+              this._choose((event.target as HTMLSelectElement).value);
+            }}
           >
             ${
               others.length === 0
