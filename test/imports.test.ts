@@ -259,7 +259,10 @@ test('the table refuses what it should', () => {
   refused('ui/pages/models/model.ts', '../runs/run.ts');
   assert.is(fault('ui/api/client.ts', { specifier: '../../src/api/flat/face.ts', typeOnly: true }), null);
   assert.is(fault('ui/api/client.ts', { specifier: '../../src/api/flat/schemas.ts', typeOnly: true }), null);
-  assert.is(fault('ui/state/draft.ts', { specifier: '../../src/contract/rows.ts', typeOnly: false }), null);
+  assert.is(
+    fault('ui/state/drafts/draft.ts', { specifier: '../../src/contract/rows.ts', typeOnly: false }),
+    null,
+  );
   assert.is(fault('src/main.ts', { specifier: './db/store.ts', typeOnly: false }), null);
   assert.equal(
     findCycle(

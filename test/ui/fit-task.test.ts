@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { fillDraft } from '../../ui/settings/draft-request.ts';
 import { chooseTask, fitDataset } from '../../ui/settings/fit-task.ts';
 import { choices, datasets } from '../../ui/state/app.ts';
-import { draft } from '../../ui/state/draft.ts';
+import { draft } from '../../ui/state/drafts/draft.ts';
 import { stored } from './page-globals.ts';
 
 const classes = { name: 'text-classification', row_shapes: ['labelled'] };

@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { choosePreset, formDefaults } from '../../ui/settings/form-defaults.ts';
 import { datasets, settings } from '../../ui/state/app.ts';
-import { draft } from '../../ui/state/draft.ts';
+import { draft } from '../../ui/state/drafts/draft.ts';
 
 test.before.each(() => {
   settings.put({ per_device_train_batch_size: 8 } as never);

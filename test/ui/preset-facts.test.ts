@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formDefaults, presetOf } from '../../ui/settings/form-defaults.ts';
 import { connection, datasets, settings } from '../../ui/state/app.ts';
-import { draft } from '../../ui/state/draft.ts';
+import { draft } from '../../ui/state/drafts/draft.ts';
 import { presetFacts } from '../../ui/state/preset-facts.ts';
 import { answerWith } from './page-globals.ts';
 

@@ -2,8 +2,8 @@ import type { FieldFault } from '../api/request.ts';
 import type { TrainingBody } from '../api/service.ts';
 import { datasets } from '../state/app.ts';
 import { shapeFields, shapesFields, shapesFor } from '../state/choice-words.ts';
-import { type Draft, draft, mergesAdapter } from '../state/draft.ts';
-import { draftOrigin } from '../state/draft-origin.ts';
+import { type Draft, draft, mergesAdapter } from '../state/drafts/draft.ts';
+import { draftOrigin } from '../state/drafts/draft-origin.ts';
 import { formDefaults } from './form-defaults.ts';
 import { readSetting, readSettings, settingField, settingTexts } from './setting-values.ts';
 

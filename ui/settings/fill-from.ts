@@ -1,5 +1,5 @@
-import { draft, mergesAdapter } from '../state/draft.ts';
-import { draftOrigin } from '../state/draft-origin.ts';
+import { draft, mergesAdapter } from '../state/drafts/draft.ts';
+import { draftOrigin } from '../state/drafts/draft-origin.ts';
 import { fillDraft } from './draft-request.ts';
 import type { SettingsRequest } from './settings-file.ts';
 

@@ -1,7 +1,7 @@
 import type { Choices } from '../api/types.ts';
 import { choices, datasets } from '../state/app.ts';
 import { shapesFor, trains } from '../state/choice-words.ts';
-import { draft } from '../state/draft.ts';
+import { draft } from '../state/drafts/draft.ts';
 
 /** Chooses a task, and the strategy where the present one does not train it. */
 export function chooseTask(task: string, strategy?: string): void {

@@ -9,7 +9,7 @@ import {
 } from '../../src/contract/training/presets.ts';
 import { heldOutRows, totalSteps } from '../../src/contract/training/steps.ts';
 import { datasets, settings } from '../state/app.ts';
-import { draft } from '../state/draft.ts';
+import { draft } from '../state/drafts/draft.ts';
 import { presetFacts } from '../state/preset-facts.ts';
 import { readSettings } from './setting-values.ts';
 

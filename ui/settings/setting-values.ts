@@ -6,7 +6,7 @@ import {
   settings,
 } from '../../src/contract/settings.ts';
 import type { TrainingBody } from '../api/service.ts';
-import type { Draft } from '../state/draft.ts';
+import type { Draft } from '../state/drafts/draft.ts';
 import { readNumber } from './read-number.ts';
 
 /** A setting under its name. */

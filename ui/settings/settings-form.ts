@@ -8,7 +8,7 @@ import { LightElement } from '../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../elements/parts.ts';
 import { choices, datasets, settings } from '../state/app.ts';
 import { shapesFor } from '../state/choice-words.ts';
-import { draft } from '../state/draft.ts';
+import { draft } from '../state/drafts/draft.ts';
 import { presetFacts } from '../state/preset-facts.ts';
 import { Watch } from '../state/store.ts';
 import { defaultSettings } from './form-defaults.ts';

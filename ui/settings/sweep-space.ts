@@ -1,7 +1,7 @@
 import { type VariedSetting, variedSettings } from '../../src/contract/sweeps.ts';
 import type { SweepBody } from '../api/service.ts';
-import type { Draft } from '../state/draft.ts';
-import type { SweepDraft, WrittenDimension } from '../state/sweep-draft.ts';
+import type { Draft } from '../state/drafts/draft.ts';
+import type { SweepDraft, WrittenDimension } from '../state/drafts/sweep-draft.ts';
 import { readSetting, type SettingField, settingField, valueIfLeftOut } from './setting-values.ts';
 
 /** A setting that varies, as far as the strategy has it. */

@@ -1,6 +1,6 @@
 import { type RowShape, rowShapes } from '../../src/contract/rows.ts';
 import { choices } from './app.ts';
-import type { Draft } from './draft.ts';
+import type { Draft } from './drafts/draft.ts';
 
 /** Words for what can be chosen, as the trainer tells them; until it has, the names themselves. */
 

@@ -1,7 +1,7 @@
 import type { PresetFacts } from '../../src/contract/training/presets.ts';
 import { service } from '../api/service.ts';
 import { connection } from './app.ts';
-import { type Draft, draft, mergesAdapter } from './draft.ts';
+import { type Draft, draft, mergesAdapter } from './drafts/draft.ts';
 import { Store } from './store.ts';
 
 /** What the service knows of a model and a dataset together. */

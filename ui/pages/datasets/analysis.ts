@@ -7,7 +7,7 @@ import { KeepFocus } from '../../elements/keep-focus.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { analysed, datasets, settings } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import { analysisResult } from './analysis-result.ts';

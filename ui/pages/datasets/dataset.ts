@@ -8,7 +8,7 @@ import { closeMenu, menu, menuItem } from '../../elements/menu.ts';
 import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets, router, toasts } from '../../state/app.ts';
 import { shapeFields } from '../../state/choice-words.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';

@@ -7,7 +7,7 @@ import { KeepFocus } from '../../elements/keep-focus.ts';
 import { empty, nameText, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
 import { datasets, latest, router, toasts } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { Remote } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';

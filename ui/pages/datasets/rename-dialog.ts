@@ -5,7 +5,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
 import { datasets, toasts } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 
 const ending = '.jsonl';
 

@@ -7,7 +7,7 @@ import { serviceErrorPanel } from '../../elements/parts.ts';
 import { readNumber } from '../../settings/read-number.ts';
 import { Action } from '../../state/action.ts';
 import { datasets, toasts } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 
 const defaultPercent = '10';
 

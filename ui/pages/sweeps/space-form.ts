@@ -11,9 +11,9 @@ import {
   variedFields,
 } from '../../settings/sweep-space.ts';
 import { choices, settings } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
+import { sweepDraft, type WrittenDimension } from '../../state/drafts/sweep-draft.ts';
 import { Watch } from '../../state/store.ts';
-import { sweepDraft, type WrittenDimension } from '../../state/sweep-draft.ts';
 
 const isNumber = ({ kind }: SettingField) => kind === 'integer' || kind === 'number';
 

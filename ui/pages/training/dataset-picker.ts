@@ -7,7 +7,7 @@ import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { fitDataset } from '../../settings/fit-task.ts';
 import { choices, datasets } from '../../state/app.ts';
 import { shapeFields, shapesFor } from '../../state/choice-words.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/datasets/dataset-faults.ts';

@@ -7,8 +7,8 @@ import { draftRequest } from '../../settings/draft-request.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
 import { readSettingsFile, saveSettings, settingsFileBytes } from '../../settings/settings-file.ts';
 import { datasets } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
-import { type DraftOrigin, draftOrigin } from '../../state/draft-origin.ts';
+import { draft } from '../../state/drafts/draft.ts';
+import { type DraftOrigin, draftOrigin } from '../../state/drafts/draft-origin.ts';
 import { Watch } from '../../state/store.ts';
 
 /** Above the training form: where its settings came from, what of them no longer exists, and files of settings. */

@@ -6,7 +6,7 @@ import type { CheckedModel, LocalModel, Recommendation, Recommendations } from '
 import { formatCount, formatMemory, formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { draft, mergesAdapter } from '../../state/draft.ts';
+import { draft, mergesAdapter } from '../../state/drafts/draft.ts';
 import { hubAway } from '../../state/hub-away.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';

@@ -6,7 +6,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { option } from '../../elements/parts.ts';
 import { choosePreset, presetOf } from '../../settings/form-defaults.ts';
 import { datasets, settings } from '../../state/app.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { presetFacts } from '../../state/preset-facts.ts';
 import { Watch } from '../../state/store.ts';
 

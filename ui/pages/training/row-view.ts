@@ -8,7 +8,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { readSettings } from '../../settings/setting-values.ts';
 import { shapesFor } from '../../state/choice-words.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import { chatView } from './chat-view.ts';

@@ -8,7 +8,7 @@ import { formatCount } from '../../elements/format.ts';
 import { figure, modelName, option, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, currentJobId, datasets, info, jobs, router, settings } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
-import { draft } from '../../state/draft.ts';
+import { draft } from '../../state/drafts/draft.ts';
 import { presetFacts } from '../../state/preset-facts.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { isActive } from '../../state/runs/job-words.ts';

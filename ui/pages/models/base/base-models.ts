@@ -7,7 +7,7 @@ import { formatAgo, formatCount, formatMemory } from '../../../elements/format.t
 import { LightElement } from '../../../elements/light-element.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../../elements/parts.ts';
 import { latest, router, toasts } from '../../../state/app.ts';
-import { draft } from '../../../state/draft.ts';
+import { draft } from '../../../state/drafts/draft.ts';
 import { Remote, Reread } from '../../../state/remote.ts';
 import { sectionTabs } from '../../../views/section-tabs.ts';
 import './delete-base-model.ts';

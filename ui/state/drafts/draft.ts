@@ -1,7 +1,7 @@
-import type { PresetName } from '../../src/contract/training/presets.ts';
-import type { Choices } from '../api/types.ts';
-import { readStored, writeStored } from './local-storage.ts';
-import { Store } from './store.ts';
+import type { PresetName } from '../../../src/contract/training/presets.ts';
+import type { Choices } from '../../api/types.ts';
+import { readStored, writeStored } from '../local-storage.ts';
+import { Store } from '../store.ts';
 
 /** The state of the training form. `settings` has the texts of changed fields only. */
 export interface Draft {

@@ -1,7 +1,7 @@
-import type { Direction } from '../../src/contract/sweeps.ts';
-import { usualMetric, usualTrials } from '../../src/contract/sweeps.ts';
-import { readStored, writeStored } from './local-storage.ts';
-import { Store } from './store.ts';
+import type { Direction } from '../../../src/contract/sweeps.ts';
+import { usualMetric, usualTrials } from '../../../src/contract/sweeps.ts';
+import { readStored, writeStored } from '../local-storage.ts';
+import { Store } from '../store.ts';
 
 /** The values of a setting that varies, as texts; of a range, `choices` is not used, and the other way round. */
 export interface WrittenDimension {

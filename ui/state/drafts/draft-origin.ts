@@ -1,4 +1,4 @@
-import { Store } from './store.ts';
+import { Store } from '../store.ts';
 
 /** Where the settings of the training form came from. */
 export interface DraftOrigin {
