@@ -1,5 +1,6 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { ggufParts } from '../../contract/models/gguf-parts.ts';
 import { AppError } from '../../errors.ts';
 import { GgufReader, readValue, type Value } from './gguf-reader.ts';
 
@@ -233,6 +234,18 @@ export async function readSplitGguf(first: string, others: readonly string[]): P
     parameters: sum(({ parameters }) => parameters),
     cacheBytesPerToken: sum(({ cacheBytesPerToken }) => cacheBytesPerToken),
   };
+}
+
+/** Reads the header of a model's file, of a split one with those of all its parts. @throws AppError as `readSplitGguf`. */
+export function readWholeGguf(path: string): Promise<GgufFile> {
+  const [first, ...others] = ggufParts(path);
+  return readSplitGguf(first, others);
+}
+
+/** The size of a model's file, of a split one of all its parts. */
+export async function ggufBytes(path: string): Promise<number> {
+  const facts = await Promise.all(ggufParts(path).map((part) => stat(part)));
+  return facts.reduce((sum, { size }) => sum + size, 0);
 }
 
 async function read(path: string, isFurther: boolean): Promise<GgufFile> {

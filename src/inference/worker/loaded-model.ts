@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { getLlama, LlamaModel, Token } from 'node-llama-cpp';
 import { AppError } from '../../errors.ts';
@@ -6,7 +5,7 @@ import type { Answer, Question } from '../batching/answering.ts';
 import { createContexts } from '../batching/contexts.ts';
 import { createScheduler } from '../batching/scheduler.ts';
 import { createTextStream } from '../batching/text-stream.ts';
-import { type GgufFile, readGguf } from '../gguf/gguf.ts';
+import { type GgufFile, ggufBytes, readWholeGguf } from '../gguf/gguf.ts';
 import type { GenerateOrder } from '../protocol/generation.ts';
 import type { ToWorker } from '../protocol/messages.ts';
 import { joinTokens } from '../template/join-tokens.ts';
@@ -55,7 +54,7 @@ export async function loadModel(
   trainingActive: boolean,
   onStep: () => void,
 ): Promise<LoadedModel> {
-  const file = await readGguf(ggufPath);
+  const file = await readWholeGguf(ggufPath);
   let model: LlamaModel;
   try {
     model = await llama.loadModel({ modelPath: ggufPath, onLoadProgress: onStep });
@@ -65,8 +64,7 @@ export async function loadModel(
       cause,
     });
   }
-  const { size } = await stat(ggufPath);
-  const loaded = createLoadedModel(llama, model, file, size, onStep);
+  const loaded = createLoadedModel(llama, model, file, await ggufBytes(ggufPath), onStep);
   loaded.setTraining(trainingActive);
   return loaded;
 }
