@@ -16,6 +16,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "types": {},
     "number": {"type": int},
     "parent": {"type": int},
+    "path": {},
     "--bases": {},
     "--converter": {},
     # Set by a process that has downloaded the model and replaces itself.
@@ -89,6 +90,13 @@ VERBS = {
         "export.base_note",
         "describe",
         ("spec", "--template", "--trained"),
+    ),
+    "base-template": Verb(
+        "writes the prompt template of a base model",
+        "preview.base_template",
+        "write",
+        ("path",),
+        needs_torch=False,
     ),
     "answer": Verb("holds a trained model and answers requests", "answering.main", "answer"),
     "warm": Verb("imports everything, then forks a trainer for each request", "warm", "warm"),

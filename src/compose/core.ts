@@ -124,6 +124,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       live.stop();
       warm.close();
       models.checkpoints.close();
+      models.untrained.close();
       await training.moving.close();
       backups.close();
       webhook.close();

@@ -12,3 +12,6 @@ export interface Foundation {
   readonly frames: FrameLog;
   readonly hub: HubAccess;
 }
+
+/** Where the demo's starter model may be. */
+export const starterDirs = ({ cacheDir, dataDir }: Config): string[] => [cacheDir, dataDir];

@@ -6,6 +6,7 @@ import { createExporter } from '../domain/models/exporter.ts';
 import { createHubPush } from '../domain/models/hub-push.ts';
 import { createModelRemoval, type RemoveModel } from '../domain/models/model-removal.ts';
 import { createModels } from '../domain/models/models.ts';
+import { createBases } from '../domain/playground/bases.ts';
 import { createChats } from '../domain/playground/chats.ts';
 import { createPlayground } from '../domain/playground/playground.ts';
 import { availableMemory } from '../hardware/facts.ts';
@@ -15,15 +16,17 @@ import { createTrainedEngine } from '../inference/engine/trained-engine.ts';
 import { threadPlacement } from '../native/thread-placement.ts';
 import { answeringEnvironment, startAnswering } from '../trainer/answering.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
+import { composeLocalModels } from './base-models.ts';
 import type { Foundation } from './foundation.ts';
 import type { composeMachine } from './machine.ts';
 
 /** Trained models, and the features that use their files. */
 export function composeModels(
-  { config, logger, store, frames, hub }: Foundation,
+  foundation: Foundation,
   { machine }: ReturnType<typeof composeMachine>,
   warm: WarmTrainer,
 ) {
+  const { config, logger, store, frames, hub } = foundation;
   const models = createModels({ store, frames, modelsDir: config.modelsDir });
   const bounds = {
     idleMs: config.limits.playgroundIdleMs,
@@ -58,7 +61,15 @@ export function composeModels(
     command: config,
     logger,
   });
-  const playground = createPlayground({ engine, store, models, checkpoints, bases });
+  const sizeOf = createModelSizes(hub);
+  const localModels = composeLocalModels(foundation, sizeOf);
+  const untrained = createBases({
+    localModels,
+    dir: join(config.dataDir, 'base-templates'),
+    command: config,
+    unload: engine.unload,
+  });
+  const playground = createPlayground({ engine, store, models, checkpoints, bases, untrained });
   const chats = createChats(store);
   const hubPush = createHubPush({ hub, frames, models, logger });
   const tools = {
@@ -68,7 +79,6 @@ export function composeModels(
     converter: config.converterDir,
     bases: config.basesDir,
   };
-  const sizeOf = createModelSizes(hub);
   const exporter = createExporter({
     store,
     frames,
@@ -89,5 +99,8 @@ export function composeModels(
     await playground.sweep();
     return model;
   };
-  return { models, engine, checkpoints, chats, playground, hubPush, exporter, removeModel, tools, sizeOf };
+  return {
+    ...{ models, engine, checkpoints, chats, playground, hubPush, exporter, removeModel, tools, sizeOf },
+    ...{ localModels, untrained },
+  };
 }

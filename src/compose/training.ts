@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { createHubModels } from '../domain/base-models/hub-models.ts';
 import { createSelection } from '../domain/base-models/selection.ts';
 import { createDatasets } from '../domain/datasets/datasets.ts';
 import { createExampleDatasets } from '../domain/datasets/example-datasets.ts';
@@ -16,25 +17,22 @@ import { createSettingsContext } from '../domain/training/settings-context.ts';
 import { createLauncher } from '../trainer/processes/launcher.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
 import { version } from '../version.ts';
-import { composeBaseModels } from './base-models.ts';
-import type { Foundation } from './foundation.ts';
+import { type Foundation, starterDirs } from './foundation.ts';
 import type { composeMachine } from './machine.ts';
 import type { composeModels } from './models.ts';
 
 /** From choosing a model and a dataset to running the training jobs. */
 export function composeTraining(
-  foundation: Foundation,
+  { config, logger, store, frames, hub }: Foundation,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
   onTrainings: () => void,
 ) {
-  const { config, logger, store, frames, hub } = foundation;
   const { jobsDir, logsDir, limits } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
   const selection = createSelection({ store: store.session, registry, hub, sizeOf });
-  const starterDirs = [config.cacheDir, config.dataDir];
   const { defaultBatchSize } = config;
   const settingsContext = createSettingsContext({
     machine,
@@ -81,12 +79,15 @@ export function composeTraining(
     imports,
     examples: createExampleDatasets({
       dir: join(config.installDir, 'examples'),
-      starterDirs,
+      starterDirs: starterDirs(config),
       datasets,
       recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
     }),
     selection,
-    ...composeBaseModels(foundation, selection, sizeOf, starterDirs),
+    hubModels: createHubModels({
+      ...{ store, frames, selection, sizeOf, logger },
+      ...{ command: config, hubToken: config.hubToken },
+    }),
     planner,
     previewer,
     datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),

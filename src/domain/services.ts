@@ -23,6 +23,7 @@ import type { HubPush } from './models/hub-push.ts';
 import type { RemoveModel } from './models/model-removal.ts';
 import type { Models } from './models/models.ts';
 import type { Moving } from './moving/moving.ts';
+import type { Bases } from './playground/bases.ts';
 import type { Chats } from './playground/chats.ts';
 import type { Playground } from './playground/playground.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
@@ -62,6 +63,8 @@ export interface Services {
   readonly sweeps: Sweeps;
   /** Browsers that have signed in. */
   readonly sessions: Sessions;
+  /** Base models that answer before anything was trained. */
+  readonly untrained: Bases;
   readonly machine: () => Promise<Machine>;
   readonly recommendedSettings: () => Promise<Settings>;
   /** Called where somebody asks what a training would need: a start is likely, and its process is made ready. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { askTrainer } from './ask.ts';
 import type { TrainerCommand } from './processes/supervisor.ts';
+import type { JobSpec } from './protocol.ts';
 
 /** What `python -m trainer preview` prints. */
 export const preview = v.object({
@@ -72,3 +73,28 @@ export function previewRows(
   const args = ['preview', join(folder, 'spec.json'), '--rows', String(rows)];
   return askTrainer(command, { what: 'preview', args, answer: preview, folder, ...options });
 }
+
+/** The task and the strategy as whose model the base is asked. */
+const written = v.object({ task: v.string(), strategy: v.string() });
+
+/**
+ * Has the trainer write the prompt template of a base model in a folder, as a training would choose it.
+ * @param model with the folder of its files, or that of its GGUF, which need not be made.
+ * @param folder where the template is written to; it exists.
+ * @throws AppError as `askTrainer` does.
+ */
+export const writeBaseTemplate = (
+  command: TrainerCommand,
+  model: JobSpec['model'],
+  { folder, path, signal }: { folder: string; path: string; signal: AbortSignal },
+): Promise<v.InferOutput<typeof written>> =>
+  askTrainer(command, {
+    what: 'prompt template',
+    args: ['base-template', path],
+    input: JSON.stringify(model),
+    answer: written,
+    folder,
+    secrets: null,
+    timeoutMs: null,
+    signal,
+  });

@@ -61,7 +61,10 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   };
   /** What this service has none of, or what is asked below. */
   const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;
+  const { models: bases } = (await service.call('GET', '/api/base_models')).body;
+  const base = bases.find(({ answers_as: name }: { answers_as: string | null }) => name !== null);
   const queries: Record<string, string> = {
+    '/api/base_models/answers': `?name=${encodeURIComponent(base.answers_as)}`,
     '/api/playground/model_path': `?model_id=${modelId}`,
     '/api/recommendations': '?task=text-generation',
     [`/api/models/${modelId}/card`]: '?repo_name=owner/name',

@@ -1,3 +1,4 @@
+import { isBaseName } from '../../domain/base-models/local-models.ts';
 import type { Model } from '../../domain/models/models.ts';
 import type { Services } from '../../domain/services.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
@@ -19,7 +20,7 @@ const present = (model: Model) => ({
 });
 
 /** `/v1/models`. A model is named by its name or either ID. */
-export function modelRoutes({ modelReferences, models, removeModel }: Services) {
+export function modelRoutes({ modelReferences, models, removeModel, untrained }: Services) {
   return [
     route({
       method: 'GET',
@@ -43,13 +44,15 @@ export function modelRoutes({ modelReferences, models, removeModel }: Services) 
       path,
       tag,
       access: 'inference',
-      summary: 'Get a model, or a checkpoint by its name',
+      summary: 'Get a model, or a checkpoint or a base model by its name',
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
       handle: async ({ params }) => {
-        const checkpoint = await modelReferences.checkpointOf(params.model);
-        if (checkpoint === null) return present(models.findByName(params.model));
-        const created = unixSeconds(checkpoint.createdAt);
-        return { id: params.model, object: 'model', created, owned_by: 'hone' };
+        const { model: id } = params;
+        const checkpoint = await modelReferences.checkpointOf(id);
+        const { model } = modelReferences.resolve(id);
+        if (checkpoint === null && !isBaseName(model)) return present(models.find(model));
+        const at = checkpoint?.createdAt ?? (await untrained.find(model)).changedAt.toISOString();
+        return { id, object: 'model', created: unixSeconds(at), owned_by: 'hone' };
       },
     }),
     route({

@@ -7,6 +7,7 @@ import { locateModel } from './base-model.ts';
 import { readBase, whyNoBase } from './gguf/gguf-base.ts';
 import { type CachedGguf, findCachedGgufs } from './gguf/gguf-caches.ts';
 import { ggufTypeName } from './gguf/gguf-types.ts';
+import { isDecoder } from './model-pair.ts';
 import { ggufSize, type ModelSize, type SizeOf } from './model-size.ts';
 
 /** What is told of a GGUF file. */
@@ -30,7 +31,14 @@ export interface LocalModel {
   readonly size: ModelSize;
   /** When a run of it was last started, of the newest runs; `null` if none was. */
   readonly lastUsed: string | null;
+  /** The name by which it is asked before anything is trained (`base:…`); `null` if it writes no text. */
+  readonly answersAs: string | null;
 }
+
+/** What the name of a base model begins with where a model is asked. */
+const basePrefix = 'base:';
+/** Whether a name can be that of a base model that is asked. */
+export const isBaseName = (name: string): boolean => name.startsWith(basePrefix);
 
 /** Lists the base models on this machine. */
 export type LocalModels = () => Promise<LocalModel[]>;
@@ -47,7 +55,7 @@ export function createLocalModels(options: {
   const headers = new Map<string, Header>();
 
   /** A file that can be a base; `null` for others. Its header is read again only if the file has changed. */
-  async function describe({ path, name, program }: CachedGguf): Promise<Undated | null> {
+  async function describe({ path, name, program }: CachedGguf): Promise<Found | null> {
     const parts: Stats[] = [];
     for (const part of ggufParts(path)) {
       const found = await stat(part).catch(() => null);
@@ -72,7 +80,7 @@ export function createLocalModels(options: {
     kind: LocalModel['kind'],
     folder: string,
     space = folder,
-  ): Promise<Undated[]> {
+  ): Promise<Found[]> {
     // It may be deleted meanwhile.
     const size = await options.sizeOf(folder).catch(() => null);
     return size === null ? [] : [{ model, kind, gguf: null, bytes: await bytesIn(space), size }];
@@ -87,7 +95,7 @@ export function createLocalModels(options: {
       const path = folderOf(name);
       return path !== null && name !== starter && existsSync(join(path, 'config.json'));
     });
-    const ggufs: Undated[] = [];
+    const ggufs: Found[] = [];
     // One after another: a header takes ten times its size in memory while it is read.
     for (const cached of await findCachedGgufs()) {
       const found = await describe(cached);
@@ -100,15 +108,24 @@ export function createLocalModels(options: {
         describeFolder(repository, 'hub', folder, await cacheFolder(repository)),
       ),
     ]);
-    return [...others.flat(), ...ggufs].map((found) => ({
+    const all = [...others.flat(), ...ggufs];
+    return all.map((found) => ({
       ...found,
       lastUsed: lastUsed.get(found.model) ?? null,
+      answersAs: nameOf(found, all),
     }));
   };
 }
 
-/** A model, without when it was used. */
-type Undated = Omit<LocalModel, 'lastUsed'>;
+/** A model, without when it was used and what it is asked as. */
+type Found = Omit<LocalModel, 'lastUsed' | 'answersAs'>;
+
+/** A GGUF is asked by the name that its program has for it, unless several have that one. */
+function nameOf({ model, gguf, size: { kind } }: Found, all: readonly Found[]): string | null {
+  if (gguf === null) return kind.isEncoderDecoder || isDecoder(kind) ? basePrefix + model : null;
+  const isAlone = all.filter((other) => other.gguf?.name === gguf.name).length === 1;
+  return basePrefix + (isAlone ? gguf.name : model);
+}
 
 /** The bytes of the files in a folder, those that links in it lead to left out: a cache links to files in itself. */
 async function bytesIn(folder: string): Promise<number> {

@@ -1,5 +1,6 @@
 import type { FineTuningStore } from '../../db/tables/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
+import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
@@ -7,13 +8,13 @@ import { readCheckpointName } from './model-name.ts';
 
 /** What a name stands for, as the playground takes it. */
 export interface ModelReference {
-  /** A model's ID, or the name of the job with the checkpoint. */
+  /** A model's ID, the name of a base model, or that of the job with the checkpoint. */
   readonly model: string;
   /** The step of a checkpoint. */
   readonly checkpoint?: number;
 }
 
-/** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint. */
+/** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint or of a base model. */
 export interface ModelReferences {
   /** @throws AppError `not_found`. */
   resolve(name: string): ModelReference;
@@ -28,9 +29,19 @@ export function createModelReferences(options: {
 }): ModelReferences {
   const { store, models, checkpoints } = options;
 
+  function idOf(name: string): string {
+    try {
+      return models.findByName(name).modelId;
+    } catch (error) {
+      // A model that was trained here may be called like a base.
+      if (isBaseName(name)) return name;
+      throw error;
+    }
+  }
+
   function resolve(name: string): ModelReference {
     const found = readCheckpointName(name);
-    if (found === null) return { model: models.findByName(name).modelId };
+    if (found === null) return { model: idOf(name) };
     const jobId = store.jobIdOfModel(found.model);
     const model = jobId === null ? found.model : jobName(jobId);
     return { model: jobName(checkpoints.jobOf(model).id), checkpoint: found.step };

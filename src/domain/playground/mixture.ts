@@ -58,6 +58,15 @@ export function refuseContradictions(
   }
 }
 
+/** @throws AppError `invalid` if a request to a base model asks for what only a training makes. */
+export function refuseForBase(request: Parameters<typeof refuseContradictions>[0]): void {
+  const other = (['checkpoint', 'file', 'scale', 'blend'] as const).find(
+    (name) => request[name] !== undefined,
+  );
+  if (other !== undefined)
+    throw invalid(`${other} needs a fine-tuned model, and this is a base model. Leave it out.`);
+}
+
 /**
  * The file and the adapters with which `source` answers as a request asks: with its strength, and with a second adapter.
  * @throws AppError `invalid` if the source has no adapter for llama.cpp, or the second one is of another base.

@@ -4,6 +4,7 @@ import type { JobRow } from '../../db/tables/jobs.ts';
 import { AppError } from '../../errors.ts';
 import type { EmbedResult, Generation, ModelProcess, OnText } from '../../inference/engine/engine.ts';
 import type { Engines } from '../../inference/engine/engines.ts';
+import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
 import { present, weightsOf, weightsOfFile } from '../checkpoints/weights.ts';
@@ -11,8 +12,16 @@ import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
+import type { Bases } from './bases.ts';
 import { type ModelMemory, memoryOf } from './memory.ts';
-import { lacksBase, mixed, refuseContradictions, type Source, type Strength } from './mixture.ts';
+import {
+  lacksBase,
+  mixed,
+  refuseContradictions,
+  refuseForBase,
+  type Source,
+  type Strength,
+} from './mixture.ts';
 import { type OnAnswer, type PlaygroundAnswer, thinkingOf, withReasoning } from './reasoning.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine/engine.ts';
@@ -21,7 +30,7 @@ export type { OnAnswer, PlaygroundAnswer } from './reasoning.ts';
 
 /** A generation request. Messages are rendered with the training template; text is used as it is. */
 export interface PlaygroundRequest extends Generation, Strength {
-  /** Digits for a flat id, a UUID otherwise. */
+  /** Digits for a flat id, the name of a base model (`base:…`), a UUID otherwise. */
   readonly model: string;
   /** Use the weights of this step. `model` may then also be the name of a job, or of the model that it will make. */
   readonly checkpoint?: number | undefined;
@@ -71,6 +80,9 @@ export const userPrompt = (prompt: string): Generation['input'] => ({
   messages: [{ role: 'user', content: prompt }],
 });
 
+const withoutGguf = (name: string): AppError =>
+  new AppError('invalid', `The model ${name} has no GGUF file, which embeddings need.`);
+
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the engines and who waits for them
 export function createPlayground(options: {
   engine: Engines;
@@ -78,8 +90,9 @@ export function createPlayground(options: {
   models: Models;
   checkpoints: Checkpoints;
   bases: SharedBases;
+  untrained: Bases;
 }): Playground {
-  const { engine, store, models, checkpoints, bases } = options;
+  const { engine, store, models, checkpoints, bases, untrained } = options;
   /** Counts of requests that are being answered, by model. */
   const answering = new Map<string, number>();
   /** Those among them that use a checkpoint. */
@@ -153,6 +166,15 @@ export function createPlayground(options: {
     return { ...about, counter: jobName(job.id), model: store.models.byModelId(job.modelId), prepare };
   }
 
+  /** As `find`, or a base model, before it is counted: anything may be asked for by such a name. */
+  async function findAsked(request: PlaygroundRequest): Promise<ReturnType<typeof find>> {
+    const { model: name, checkpoint } = request;
+    if (!isBaseName(name)) return find(name, checkpoint);
+    refuseForBase(request);
+    const { prepare } = await untrained.find(name);
+    return { modelId: name, counter: name, isCheckpoint: false, model: null, prepare };
+  }
+
   /** The weights for a blend, which needs to know their base. */
   async function prepareToBlend({ model, prepare }: ReturnType<typeof find>): Promise<Source> {
     const source = await prepare();
@@ -173,10 +195,10 @@ export function createPlayground(options: {
     processes: () =>
       engine.processes().map((one) => ({ ...one, models: [...(users.get(one.modelKey) ?? [])] })),
     async generate(request, { onText, signal } = {}) {
-      const { checkpoint, file } = request;
+      const { file } = request;
       refuseContradictions(request);
+      const first = await findAsked(request);
       const other = request.blend && find(request.blend.model, request.blend.checkpoint, models.findByName);
-      const first = find(request.model, checkpoint);
       const answer = async () => {
         const blended = other && (await prepareToBlend(other));
         const source = await (file !== undefined
@@ -184,7 +206,8 @@ export function createPlayground(options: {
           : other === undefined
             ? first.prepare()
             : prepareToBlend(first));
-        const { template, adapters, ...weights } = mixed(source, request, blended);
+        const strength = isBaseName(request.model) ? {} : request;
+        const { template, adapters, ...weights } = mixed(source, strength, blended);
         noteUser(weights.modelKey, first.counter);
         const { input, grammar } = request;
         const isChat = input.kind === 'messages';
@@ -209,12 +232,17 @@ export function createPlayground(options: {
       );
     },
     async embed({ model: reference, inputs }, { signal } = {}) {
+      if (isBaseName(reference)) {
+        const base = await untrained.find(reference);
+        const { weights } = await base.prepare();
+        if ('trained' in weights) throw withoutGguf(reference);
+        const { gguf, template: templatePath } = weights;
+        return engine.embed({ modelKey: gguf, ggufPath: gguf, templatePath, inputs }, { signal });
+      }
       const model = models.find(reference);
       const gguf = models.fileOf(model, 'gguf');
       const template = models.fileOf(model, 'template');
-      if (gguf === null || template === null) {
-        throw new AppError('invalid', `The model ${model.name} has no GGUF file, which embeddings need.`);
-      }
+      if (gguf === null || template === null) throw withoutGguf(model.name);
       return counted({ modelId: model.modelId, isCheckpoint: false }, async () => {
         const path = await present(model, gguf);
         const files = { modelKey: path, ggufPath: path, templatePath: template };

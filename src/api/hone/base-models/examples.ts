@@ -14,6 +14,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       {
         model: '/home/ada/.cache/hone/starter-a6c4bf7fbd56',
         kind: 'starter',
+        answers_as: 'base:/home/ada/.cache/hone/starter-a6c4bf7fbd56',
         gguf: null,
         bytes: 9_400_000,
         parameters: 4_600_000,
@@ -24,6 +25,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       {
         model: 'Qwen/Qwen3-0.6B',
         kind: 'hub',
+        answers_as: 'base:Qwen/Qwen3-0.6B',
         gguf: null,
         bytes: 1_519_000_000,
         parameters: 596_000_000,
@@ -35,6 +37,7 @@ export const examples: Readonly<Record<string, unknown>> = {
         model:
           '/home/ada/.lmstudio/models/unsloth/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q4_K_M.gguf',
         kind: 'gguf',
+        answers_as: 'base:unsloth/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q4_K_M.gguf',
         gguf: {
           name: 'unsloth/SmolLM2-135M-Instruct-GGUF/SmolLM2-135M-Instruct-Q4_K_M.gguf',
           program: 'LM Studio',
@@ -56,6 +59,12 @@ export const examples: Readonly<Record<string, unknown>> = {
   'DELETE /api/base_models/downloads/{id}': {
     status: 'deleted',
     message: `Download ${download.id} was cancelled`,
+  },
+  'GET /api/base_models/answers': {
+    name: 'base:Qwen/Qwen3-0.6B',
+    chat_template: true,
+    context_length: 40_960,
+    gguf: false,
   },
   'POST /api/base_models/check': {
     usable: true,

@@ -17,7 +17,7 @@ function problemOf(error: unknown) {
 }
 
 /** The models to train, and the account to push to; what the page asks before a start or a push. */
-export function baseModelRoutes({ hubPush, localModels, planner, selection }: Services) {
+export function baseModelRoutes({ hubPush, localModels, planner, selection, untrained }: Services) {
   return [
     route({
       method: 'GET',
@@ -28,14 +28,31 @@ export function baseModelRoutes({ hubPush, localModels, planner, selection }: Se
       responses: { 200: { description: 'The models', schema: s.localModels } },
       handle: async () => ({
         models: await Promise.all(
-          (await localModels()).map(async ({ size, lastUsed, ...model }) => {
+          (await localModels()).map(async ({ size, lastUsed, answersAs: answers_as, ...model }) => {
             const { bytes, fits } = await planner.memoryOf(model.model, size);
             const memory = bytes === null ? null : Math.round(bytes);
             const { parameters } = size;
-            return { ...model, parameters, memory_bytes: memory, fits, last_used: lastUsed };
+            return { ...model, answers_as, parameters, memory_bytes: memory, fits, last_used: lastUsed };
           }),
         ),
       }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/base_models/answers',
+      tag,
+      summary: 'How a base model answers before anything is trained; the first time, its template is made',
+      query: s.answersQuery,
+      responses: {
+        200: { description: 'Its template and engine', schema: s.answers },
+        400: { description: 'It cannot answer', schema: errorBody },
+        404: { description: 'It is not on this machine', schema: errorBody },
+      },
+      handle: async ({ query }) => {
+        const { name, isGguf, templateOf } = await untrained.find(query.name);
+        const { isOwn, contextTokens } = await templateOf();
+        return { name, chat_template: isOwn, context_length: contextTokens, gguf: isGguf };
+      },
     }),
     route({
       method: 'POST',

@@ -7,6 +7,8 @@ export const localModels = v.object({
     v.object({
       model: v.string(),
       kind: v.picklist(['starter', 'hub', 'folder', 'gguf']),
+      /** The name by which it is asked before anything is trained (`base:…`); `null` if it writes no text. */
+      answers_as: v.nullable(v.string()),
       /** `null` for models that are no GGUF files. */
       gguf: v.nullable(
         v.object({
@@ -43,6 +45,18 @@ export const modelDownload = v.object({
   error: v.nullable(v.string()),
 });
 export const modelDownloads = v.object({ downloads: v.array(modelDownload) });
+export const answersQuery = v.object({
+  name: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+});
+export const answers = v.object({
+  name: v.string(),
+  /** Whether it is asked with its own chat template. */
+  chat_template: v.boolean(),
+  /** The most tokens of a prompt and its answer; `null` if it is not known. */
+  context_length: v.nullable(v.number()),
+  /** Whether llama.cpp answers, from its GGUF file, or else the trainer's libraries. */
+  gguf: v.boolean(),
+});
 export const checkedModelBody = v.strictObject({
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
   /** As a training would merge its adapter. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isBaseName } from '../../../domain/base-models/local-models.ts';
 import type { ChatSummary, StoredChat } from '../../../domain/playground/chats.ts';
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
@@ -51,7 +52,14 @@ const bodyExample = {
 };
 
 /** The chats of the playground. */
-export function chatRoutes({ chats }: Services) {
+export function chatRoutes({ chats, localModels }: Services) {
+  /** Base models are in no table: those of a chat are deleted if they are no longer on this machine. */
+  async function withoutBasesHere<C extends { readonly modelId: string }>(found: readonly C[]) {
+    if (!found.some(({ modelId }) => isBaseName(modelId))) return found;
+    const here = new Set((await localModels()).map(({ answersAs }) => answersAs));
+    return found.filter(({ modelId }) => !here.has(modelId));
+  }
+
   return [
     route({
       method: 'GET',
@@ -61,11 +69,10 @@ export function chatRoutes({ chats }: Services) {
         'List the chats of the playground, the latest first, of one model, with a text, or of models that were deleted',
       query: s.chatQuery,
       responses: { 200: { description: 'The chats', schema: s.chatList } },
-      handle: ({ query }) => ({
-        chats: chats
-          .list(query.model_id ?? null, query.search || null, query.model_deleted)
-          .map(presentSummary),
-      }),
+      handle: async ({ query }) => {
+        const found = chats.list(query.model_id ?? null, query.search || null, query.model_deleted);
+        return { chats: (query.model_deleted ? await withoutBasesHere(found) : found).map(presentSummary) };
+      },
     }),
     route({
       method: 'GET',
