@@ -512,6 +512,41 @@ test('the page says that a model no longer exists', async () => {
   await sees(page, 'Model not found');
 });
 
+test('a base model of this machine is chosen and answers, alone and beside a trained one', async () => {
+  const name = `base:${tinyModel('llama', 'chatml')}`;
+  const { page, faults } = await openPage(service.url, `/playground/${chatId}`);
+  const requests = requestsOf(page);
+  const group = page.getByLabel('Model', { exact: true }).locator('optgroup[label="Base models"] option');
+  await group.first().waitFor({ state: 'attached' });
+  await page.getByLabel('Model', { exact: true }).selectOption(name);
+  await sees(page, 'Enter a prompt');
+  assert.is(new URL(page.url()).pathname, `/playground/${encodeURIComponent(name)}`);
+  await page.getByLabel('System prompt').waitFor();
+  assert.is(await page.getByRole('link', { name: 'About this model' }).count(), 0);
+  assert.is(await page.getByText('Answers are made as those of the verdict').count(), 0);
+  await page.getByLabel('Max new tokens').fill('4');
+  await page.getByLabel('Prompt', { exact: true }).fill('My parcel has not come.');
+  await page.keyboard.press('Enter');
+  await answered(page, 1);
+  await sees(page, 'Base model');
+  assert.is(requests[0].model, name);
+  assert.equal(await axeViolations(page), []);
+  assert.equal(await appearanceFaults(page, 'playground-base'), []);
+  await page.getByLabel('Compare side by side').check();
+  await page.getByLabel('Model B').selectOption(chatId);
+  await page.getByLabel('Prompt', { exact: true }).fill('And now?');
+  await page.keyboard.press('Enter');
+  await answered(page, 3);
+  assert.equal(
+    requests.slice(1).map(({ model }) => model),
+    [name, chatId],
+  );
+  await page.getByLabel('Compare side by side').uncheck();
+  await page.goto(`${service.url}/playground/${encodeURIComponent('base:owner/missing')}`);
+  await sees(page, 'Model not found');
+  assert.equal(faults, []);
+});
+
 test('what is being made so that models answer is shown with its progress, and given up', async () => {
   const { page, faults } = await openPage(service.url, '/models');
   let isMade = true;
@@ -543,7 +578,8 @@ test('the checkpoints of a run are asked while it goes on, and after it was stop
   const { page, faults } = await openPage(service.url, '/training/train_3');
   await page.getByRole('link', { name: 'Try a checkpoint' }).click();
   await page.getByRole('link', { name: 'About this run' }).waitFor();
-  const choice = page.getByLabel('Model', { exact: true }).locator('optgroup option');
+  const runs = 'optgroup[label="Runs without a model"] option';
+  const choice = page.getByLabel('Model', { exact: true }).locator(runs);
   await choice.filter({ hasText: /\(train_3, running\)$/ }).waitFor({ state: 'attached' });
   const weights = page.getByLabel('Version').locator('option');
   await until(async () => (await weights.count()) > 3, 'checkpoints are added while it runs');

@@ -46,6 +46,8 @@ export const service = {
   /** Cancels a download, and forgets it. */
   removeDownload: (id: string) => call('DELETE /api/base_models/downloads/{id}', { path: { id } }),
   removeBaseModel: (model: string) => call('DELETE /api/base_models', { query: { model } }),
+  /** How a base model answers, by the name that it is asked by. */
+  baseAnswers: (name: string) => call('GET /api/base_models/answers', { query: { name } }),
   checkModel: (model: string, signal: AbortSignal, mergeAdapter = false) =>
     call('POST /api/base_models/check', { body: { model, merge_adapter: mergeAdapter }, signal }),
   /** A dataset with some of its rows: by default the first few. */

@@ -11,6 +11,7 @@ import type {
   Import,
   Info,
   JobPage,
+  LocalModel,
   Model,
   RecommendedSettings,
   SweepSummary,
@@ -45,6 +46,8 @@ export const choices = new Remote<Choices>(service.choices);
 export const examples = new Remote<Example[]>(service.examples);
 export const datasets = new Remote<Dataset[]>(service.datasets);
 export const models = new WatchedRemote<Model[]>(service.models);
+/** The base models on this machine, which a page reads again that shows them: there are no frames for them. */
+export const baseModels = new Remote<LocalModel[]>(service.baseModels);
 /** Whether a model is still there, as far as is known. */
 export const isKept = (modelId: string): boolean =>
   models.value.value?.some((model) => model.model_id === modelId) ?? true;

@@ -9,6 +9,9 @@ export interface Place {
 /** The address of a dataset's page. */
 export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(name)}`;
 
+/** The address of the playground with a model chosen: by its ID, or by the name of a base model. */
+export const playgroundPath = (model: string) => `/playground/${encodeURIComponent(model)}`;
+
 /** The address of an import's page. @param forTraining whether its dataset is then chosen in the training form. */
 export const importPath = (id: string, forTraining = false) =>
   `/datasets/import/${encodeURIComponent(id)}${forTraining ? '?for=training' : ''}`;

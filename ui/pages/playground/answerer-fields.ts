@@ -29,7 +29,10 @@ export function modelField(options: {
       (choice) =>
         html`<option value=${choice.modelId} ?selected=${choice.modelId === modelId}>${choice.name}</option>`,
     );
-  const runs = choices.filter(({ isRun }) => isRun);
+  const group = (label: string, kind: ModelChoice['kind']) => {
+    const some = choices.filter((choice) => choice.kind === kind);
+    return some.length === 0 ? nothing : html`<optgroup label=${label}>${listed(some)}</optgroup>`;
+  };
   return html`<div class="field">
     <label for=${id}>${withLetter('Model', letter)}</label>
     <select
@@ -39,8 +42,8 @@ export function modelField(options: {
     >
       ${same === undefined ? nothing : html`<option value="" ?selected=${modelId === ''}>${same}</option>`}
       ${isListed || same !== undefined ? nothing : html`<option value=${modelId} selected>Choose a model…</option>`}
-      ${listed(choices.filter(({ isRun }) => !isRun))}
-      ${runs.length === 0 ? nothing : html`<optgroup label="Runs without a model">${listed(runs)}</optgroup>`}
+      ${listed(choices.filter(({ kind }) => kind === 'model'))}
+      ${group('Runs without a model', 'run')} ${group('Base models', 'base')}
     </select>
   </div>`;
 }

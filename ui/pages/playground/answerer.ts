@@ -21,6 +21,8 @@ export interface ModelFacts {
   readonly steps: readonly number[];
   /** The run, while it has no model: only its checkpoints answer. */
   readonly runId: string | null;
+  /** Whether it is a base model, of which nothing was trained. */
+  readonly isBase: boolean;
 }
 
 /** A model with some of its weights. */
@@ -55,10 +57,11 @@ export const canScale = (facts: ModelFacts, answerer: Answerer): boolean =>
 
 /** The weights that a model can answer with: its own first, or the latest of a run. */
 export function weightsOf(facts: ModelFacts): readonly WeightsChoice[] {
-  const { isTrained, hasAdapter, quantizations, steps, runId } = facts;
+  const { isTrained, hasAdapter, quantizations, steps, runId, isBase } = facts;
   const plain = (value: string, name: string) => ({ value, name });
   const checkpoints = steps.map((step) => plain(`step:${step}`, `Checkpoint at step ${formatCount(step)}`));
   const base = plain('base', 'Base model');
+  if (isBase) return [plain('', 'Base model')];
   if (runId !== null) return steps.length === 0 ? [] : [...checkpoints.reverse(), base];
   return [
     plain('', 'Fine-tuned'),

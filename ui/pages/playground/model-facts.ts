@@ -4,7 +4,7 @@ import type { JobDetail, Lineage } from '../../api/types.ts';
 import { currentJobId, latest, runOf } from '../../state/app.ts';
 import { Remote } from '../../state/remote.ts';
 import type { ModelFacts } from './answerer.ts';
-import { runsWithoutModel } from './choices.ts';
+import { isBase, runsWithoutModel } from './choices.ts';
 
 /** What an element knows about models, each read when it is first asked for. */
 export class KnownModels implements ReactiveController {
@@ -48,11 +48,35 @@ export class KnownModels implements ReactiveController {
 }
 
 async function readFacts(modelId: string): Promise<ModelFacts> {
+  if (isBase(modelId)) return factsOfBase(modelId);
   const run = runsWithoutModel().find(({ model_id }) => model_id === modelId);
   const running = run === undefined ? null : await service.job(run.job_id);
   if (running !== null && running.state !== 'completed') return factsOfRun(running);
   const lineage = await service.lineage(modelId);
   return factsOfModel(lineage, lineage.job_id === null ? null : await readJob(lineage.job_id));
+}
+
+async function factsOfBase(name: string): Promise<ModelFacts> {
+  const {
+    chat_template: hasChatTemplate,
+    context_length: contextTokens,
+    gguf,
+  } = await service.baseAnswers(name);
+  const untrained = {
+    dataset: '',
+    hasAdapter: false,
+    quantizations: [],
+    steps: [],
+    runId: null,
+    isBase: true,
+  };
+  return {
+    ...untrained,
+    name: name.slice(name.indexOf(':') + 1),
+    hasChatTemplate,
+    contextTokens,
+    isTrained: !gguf,
+  };
 }
 
 const stepsOf = (job: JobDetail | null) => (job?.checkpoints ?? []).map(({ step }) => step);
@@ -67,14 +91,16 @@ function factsOfModel(
     kind === 'gguf' && quantization !== null ? [quantization] : [],
   );
   const about = { isTrained: !has('gguf'), hasAdapter: has('adapter_gguf'), quantizations };
-  return { ...about, name, dataset, hasChatTemplate, contextTokens, steps: stepsOf(job), runId: null };
+  const kept = { steps: stepsOf(job), runId: null, isBase: false };
+  return { ...about, ...kept, name, dataset, hasChatTemplate, contextTokens };
 }
 
 function factsOfRun(job: JobDetail): ModelFacts {
   const { job_id: name, dataset, chat_template: hasChatTemplate, context_length: contextTokens } = job;
   const isTrained = job.quantizations.length === 0;
   const about = { isTrained, hasAdapter: !isTrained, quantizations: [] };
-  return { ...about, name, dataset, hasChatTemplate, contextTokens, steps: stepsOf(job), runId: name };
+  const kept = { steps: stepsOf(job), runId: name, isBase: false };
+  return { ...about, ...kept, name, dataset, hasChatTemplate, contextTokens };
 }
 
 /** The run of a model, or `null` if it was deleted; that which the whole page follows is not read twice. */

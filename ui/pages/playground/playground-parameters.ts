@@ -84,12 +84,21 @@ export const systemMessage = ({ system }: Parameters): Message[] =>
 
 type Set = (part: Partial<Parameters>) => void;
 
-/** The parameters' form fields. @param canConverse whether the model supports conversations. */
-export function parameterFields(parameters: Parameters, canConverse: boolean, set: Set): TemplateResult {
+/**
+ * The parameters' form fields.
+ * @param canConverse whether the model supports conversations.
+ * @param hasVerdict whether its answers can be compared with those of a verdict.
+ */
+export function parameterFields(
+  parameters: Parameters,
+  canConverse: boolean,
+  hasVerdict: boolean,
+  set: Set,
+): TemplateResult {
   const { maxTokens, temperature, topP, seed, stop, schema } = parameters;
   return html`
     ${canConverse ? conversationFields(parameters, set) : nothing}
-    ${judgedNote(parameters, set)}
+    ${hasVerdict ? judgedNote(parameters, set) : nothing}
     ${rangeField({ name: 'Temperature', id: 'temperature', value: temperature, min: 0, max: 2, step: 0.05, hint: '0 always picks the most likely token.' }, (v) => set({ temperature: v }))}
     ${rangeField({ name: 'Top-p', id: 'top-p', value: topP, min: 0.05, max: 1, step: 0.05, hint: 'Samples from the most likely tokens whose probabilities add up to this.' }, (v) => set({ topP: v }))}
     <div class="field">

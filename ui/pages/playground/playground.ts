@@ -2,8 +2,10 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { checkField } from '../../elements/fields.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
-import { jobs, models, router } from '../../state/app.ts';
+import { baseModels, jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
+import { Reread } from '../../state/remote.ts';
+import { playgroundPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
@@ -11,7 +13,7 @@ import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat/chat.ts';
 import './deleted-chats.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { type ModelChoice, modelChoices } from './choices.ts';
+import { isBase, type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
 import { otherSidesFields } from './other-sides.ts';
 import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
@@ -49,6 +51,7 @@ export class Playground extends LightElement {
     super();
     new Watch(this, models);
     new Watch(this, jobs);
+    new Reread(this, baseModels);
   }
 
   override connectedCallback(): void {
@@ -62,11 +65,11 @@ export class Playground extends LightElement {
   }
 
   protected override willUpdate(): void {
-    const known = modelChoices();
+    const known = modelChoices(this.modelId);
     if (this.modelId === '' && known !== null && known.length > 0) {
       const last = readStored('playground-model', '');
       const model = known.find(({ modelId }) => modelId === last) ?? known[0];
-      if (model) queueMicrotask(() => router.go(`/playground/${model.modelId}`, { replace: true }));
+      if (model) queueMicrotask(() => router.go(playgroundPath(model.modelId), { replace: true }));
     }
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
@@ -79,10 +82,10 @@ export class Playground extends LightElement {
   }
 
   private _listed(modelId: string): ModelChoice | undefined {
-    const found = modelChoices()?.find((choice) => choice.modelId === modelId);
+    const found = modelChoices(this.modelId)?.find((choice) => choice.modelId === modelId);
     if (found !== undefined) this._seen.set(modelId, found);
     // While the lists are read again, a run that has just made its model may be in neither.
-    else if (!models.value.loading && !jobs.value.loading) this._seen.delete(modelId);
+    else if (![models, jobs, baseModels].some(({ value }) => value.loading)) this._seen.delete(modelId);
     return this._seen.get(modelId);
   }
 
@@ -110,7 +113,7 @@ export class Playground extends LightElement {
 
   protected override render(): TemplateResult {
     const { error } = models.value;
-    const choices = modelChoices();
+    const choices = modelChoices(this.modelId);
     if (choices === null) {
       return html`<div class="page">
         <h1>Playground</h1>
@@ -121,7 +124,7 @@ export class Playground extends LightElement {
       return html`<div class="page">
         <h1>Playground</h1>
         <section class="card">
-          ${empty('No models yet', html`<a href="/training">Train one</a> to try it here.`)}
+          ${empty('No models yet', html`<a href="/training">Train one</a> to try it here. Base models on this machine can be asked, too.`)}
         </section>
         <hone-deleted-chats></hone-deleted-chats>
       </div>`;
@@ -197,9 +200,9 @@ export class Playground extends LightElement {
         id: 'playground-model',
         choices,
         modelId: this.modelId,
-        choose: (id) => router.go(`/playground/${id}`),
+        choose: (id) => router.go(playgroundPath(id)),
       })}
-      ${a === undefined ? nothing : aboutLink(a)}
+      ${a === undefined || isBase(a.answerer.modelId) ? nothing : aboutLink(a)}
       ${a !== undefined && a.facts === null && a.error === null ? skeleton(8) : this._fieldsOf(sides, choices)}
     `;
   }
@@ -209,6 +212,7 @@ export class Playground extends LightElement {
     const { compare } = this._parameters;
     const [a] = sides;
     const converses = sides.some(({ facts }) => facts?.hasChatTemplate);
+    const hasVerdict = sides.some(({ facts }) => facts?.isBase === false);
     return html`
       ${
         a?.facts == null
@@ -231,7 +235,7 @@ export class Playground extends LightElement {
             })
           : nothing
       }
-      ${parameterFields(this._parameters, converses, (part) => this._set(part))}
+      ${parameterFields(this._parameters, converses, hasVerdict, (part) => this._set(part))}
     `;
   }
 }

@@ -156,7 +156,9 @@ export class ChatView extends LightElement implements OpenChatView {
   protected override render(): TemplateResult {
     const { value, busy, chatId, loading } = this._chat.talk;
     const use = remembers(this) ? contextUse(value, this.sides) : null;
-    const error = this._chat.error ?? this.sides.find((side) => side.error !== null)?.error ?? null;
+    const ofChat = this._chat.error;
+    const error = ofChat ?? this.sides.find((side) => side.error !== null)?.error ?? null;
+    const failure = ofChat === null ? 'Could not load the model' : 'Could not load or store the chat';
     return html`
       ${this._chat.bar()}
       <div class="exchanges" tabindex="0" role="log" aria-label="Answers" aria-live="polite" aria-busy=${busy}>
@@ -173,7 +175,7 @@ export class ChatView extends LightElement implements OpenChatView {
         }
       </div>
       <form class="prompt" @submit=${this._send}>
-        ${error === null ? nothing : serviceErrorPanel('Could not load or store the chat', error)} ${this._aloneHint()}
+        ${error === null ? nothing : serviceErrorPanel(failure, error)} ${this._aloneHint()}
         ${this._draft.fields(this._key)} ${contextWarning(use, this.parameters.maxTokens)}
         <div class="row between wrap-row">
           <button

@@ -32,7 +32,11 @@ export class SuggestedPrompts {
   /** What an empty chat shows. */
   invitation(isQuestion: boolean, take: (suggestion: Suggestion) => void): TemplateResult {
     return empty(
-      isQuestion ? 'Enter a context and a question about it' : 'Try a prompt similar to the training data',
+      isQuestion
+        ? 'Enter a context and a question about it'
+        : this.#dataset === ''
+          ? 'Enter a prompt'
+          : 'Try a prompt similar to the training data',
       this.#suggestions.length === 0
         ? 'Press Enter to send, Shift+Enter for a new line.'
         : html`<p>From the training data:</p>
