@@ -224,6 +224,10 @@ test('a base model is downloaded, which can be cancelled, chosen for a training,
   const chosen = page.locator('#model option:checked');
   await chosen.getByText('someone/small').waitFor({ state: 'attached' });
   await page.goBack();
+  await page.getByRole('link', { name: 'Chat with someone/small' }).click();
+  await page.waitForURL(/\/playground\/base%3Asomeone%2Fsmall$/);
+  await sees(page, 'This model has no chat template');
+  await page.goBack();
   await remove.click();
   found.push(...(await axeViolations(page)));
   await page.getByRole('button', { name: 'Delete model' }).click();

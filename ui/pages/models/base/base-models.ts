@@ -9,6 +9,7 @@ import { empty, nameText, serviceErrorPanel, skeleton } from '../../../elements/
 import { latest, router, toasts } from '../../../state/app.ts';
 import { draft } from '../../../state/drafts/draft.ts';
 import { Remote, Reread } from '../../../state/remote.ts';
+import { playgroundPath } from '../../../state/router.ts';
 import { sectionTabs } from '../../../views/section-tabs.ts';
 import './delete-base-model.ts';
 import './downloads.ts';
@@ -138,6 +139,7 @@ export class BaseModels extends LightElement {
 
   private _row(one: LocalModel): TemplateResult {
     const { model, kind, gguf, bytes, parameters, memory_bytes: memory, fits, last_used: used } = one;
+    const { answers_as: answersAs } = one;
     const name = gguf?.name ?? (kind === 'hub' ? model : (model.split(/[/\\]/).at(-1) ?? model));
     return html`<tr>
       <th scope="row" class="named">${nameText(name)} <small class="muted">${sourceWords(one)}</small></th>
@@ -150,6 +152,11 @@ export class BaseModels extends LightElement {
       <td class="right spare">${used === null ? '–' : formatAgo(used)}</td>
       <td>
         <div class="row end">
+          ${
+            answersAs === null
+              ? nothing
+              : html`<a class="button small" href=${playgroundPath(answersAs)} aria-label="Chat with ${name}">Chat</a>`
+          }
           <button type="button" class="small" aria-label="Train ${name}" @click=${() => this._train(model)}>Train</button>
           ${
             kind === 'hub'
