@@ -100,7 +100,17 @@ export function composeModels(
     return model;
   };
   return {
-    ...{ models, engine, checkpoints, chats, playground, hubPush, exporter, removeModel, tools, sizeOf },
-    ...{ localModels, untrained },
+    models,
+    engine,
+    checkpoints,
+    chats,
+    playground,
+    hubPush,
+    exporter,
+    removeModel,
+    tools,
+    sizeOf,
+    localModels,
+    untrained,
   };
 }

@@ -108,8 +108,10 @@ export class Exchange {
   /** The headers of the response. `Vary` may come from both sides. */
   private complete(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     if (this.added === null) return headers;
-    const vary = [headers.vary, this.added.vary].filter((value) => value !== undefined).join(', ');
-    return { ...headers, ...this.added, ...(vary === '' ? {} : { vary }) };
+    const complete = { ...headers, ...this.added };
+    if (headers.vary !== undefined && this.added.vary !== undefined)
+      complete.vary = `${headers.vary}, ${this.added.vary}`;
+    return complete;
   }
 
   /** Must be called when the engine's handler returns, and not before. */

@@ -55,6 +55,7 @@ export async function pushFiles(
       hubUrl: access.endpoint,
       title: options.title,
       useXet: false,
+      // The library's types know no `undefined`.
       ...(access.signal ? { abortSignal: access.signal } : {}),
       operations: missing.map(({ file: { path, content }, sizeBytes }) => ({
         operation: 'addOrUpdate',

@@ -11,7 +11,7 @@ type MayBeAbsent<T> = Partial<T> extends T ? [options?: T] : [options: T];
 /** The untyped parts of a call. */
 interface Parts {
   readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly query?: Readonly<Record<string, string | number | undefined>> | undefined;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
   readonly keepalive?: boolean;

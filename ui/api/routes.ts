@@ -33,7 +33,7 @@ type PathPart<R extends AnyRoute> = R['path'] extends `${string}{${string}`
   : unknown;
 type QueryPart<R> = R extends { readonly query: infer S extends Schema }
   ? Partial<v.InferInput<S>> extends v.InferInput<S>
-    ? { readonly query?: QueryInput<S> }
+    ? { readonly query?: QueryInput<S> | undefined }
     : { readonly query: QueryInput<S> }
   : unknown;
 type BodyPart<R> = R extends { readonly body: infer S extends Schema }

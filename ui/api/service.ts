@@ -96,7 +96,7 @@ export const service = {
   stop: (jobId: string, discard = false) =>
     call('POST /api/jobs/{job_id}/stop', { path: { job_id: jobId }, body: { discard } }),
   jobs: (query: Input<'GET /api/jobs'>['query'], signal?: AbortSignal) =>
-    call('GET /api/jobs', { ...(query ? { query } : {}), signal }),
+    call('GET /api/jobs', { query, signal }),
   jobFacets: () => call('GET /api/jobs/facets'),
   identifyJob: (jobId: string, body: Body<'PATCH /api/jobs/{job_id}'>) =>
     call('PATCH /api/jobs/{job_id}', { path: { job_id: jobId }, body }),

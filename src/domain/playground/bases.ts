@@ -35,7 +35,10 @@ export interface Bases {
 
 /** The weights as they are stored, in the precision of the machine. */
 const settings = recommendedSettings({
-  ...{ profile: 'mid_range', cuda: false, quantizes: false, defaultBatchSize: null },
+  profile: 'mid_range',
+  cuda: false,
+  quantizes: false,
+  defaultBatchSize: null,
 });
 
 /** @param unload ends the process of a base whose files changed or are gone. */

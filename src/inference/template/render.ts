@@ -106,6 +106,7 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
         add_generation_prompt: isPrompt,
         bos_token: stored.bos_token ?? '',
         eos_token: stored.eos_token ?? '',
+        // Templates have defaults of their own.
         ...(isSwitched ? { [reasoning.switch as string]: thinking } : {}),
       });
     } catch (cause) {
