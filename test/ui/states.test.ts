@@ -29,7 +29,11 @@ const hostileFolder = `<script>alert(1)${'very-long-name-'.repeat(12)}`;
 test.before(async () => {
   [empty, full] = await Promise.all([
     // Nothing answers there.
-    startService({ args: ['--cluster', '127.0.0.1:9'] }),
+    // Without the base models of this machine, which could be asked.
+    startService({
+      args: ['--cluster', '127.0.0.1:9'],
+      env: { XDG_CACHE_HOME: temporaryFolder(), HF_HOME: temporaryFolder() },
+    }),
     startService({ warm: true }),
   ]);
   const rows = Array.from({ length: 12 }, (_, index) =>
