@@ -19,8 +19,8 @@ MOST_USED = (
     "granite",
     "gpt-oss",
 )
-# Multimodal models: one whose text part is a class of its own, one whose whole class is made without them.
-TEXT_PARTS = ("gemma3-vision", "qwen3-vl")
+# A multimodal model whose text part is a class of its own. All of Qwen3-VL is made without the other parts.
+TEXT_PARTS = ("gemma3-vision",)
 # llama.cpp has no Mllama.
 WITHOUT_GGUF = ("mllama",)
 
