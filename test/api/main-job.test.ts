@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
+import { type LoopbackHub, startLoopbackHub } from '../hub/loopback.ts';
 import {
   endAll,
   type Json,
@@ -11,21 +12,29 @@ import {
   startService,
   supportRows,
   type TestService,
+  temporaryFolder,
   tinyModel,
   until,
   untilEnded,
 } from '../service.ts';
 
 let service: TestService;
+let hub: LoopbackHub;
 const frames: Json[] = [];
 
 test.before(async () => {
-  service = await startService({ warm: true });
+  hub = await startLoopbackHub();
+  hub.addModel('someone/small', tinyModel('llama'));
+  const env = { HF_ENDPOINT: hub.url, HF_HOME: temporaryFolder(), HF_HUB_OFFLINE: '', HUB_TOKEN: '' };
+  service = await startService({ warm: true, env });
   const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
   socket.on('message', (data) => frames.push(JSON.parse(data.toString())));
   await until(() => frames.length > 0, 'the snapshot came');
 });
-test.after(endAll);
+test.after(async () => {
+  await endAll();
+  await hub.close();
+});
 
 test('the first frame on a socket is a snapshot', () => {
   assert.is(frames[0].type, 'snapshot');
@@ -287,6 +296,9 @@ test('every frame is one of those that the description knows, and a job’s are 
   const imported = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
   assert.is(imported.status, 200, JSON.stringify(imported.body));
   await until(() => frames.some(({ type }) => type === 'import'), 'an import is told');
+  const downloaded = await service.call('POST', '/api/base_models/downloads', { model: 'someone/small' });
+  assert.is(downloaded.status, 200, JSON.stringify(downloaded.body));
+  await until(() => frames.some(({ type }) => type === 'download'), 'a download is told');
   const space = { learning_rate: { choices: [1e-3, 1e-2] } };
   const swept = await service.call('POST', '/api/sweeps', { ...request, space, trials: 2 });
   assert.is(swept.status, 200, JSON.stringify(swept.body));
