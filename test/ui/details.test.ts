@@ -214,10 +214,11 @@ test('a service that went away leaves what is known, says since when, and what t
   await sees(page, 'CPU cores');
   await other.end('SIGKILL');
   await sees(page, /Stale since \d\d:\d\d:\d\d/);
-  await sees(page, /Hone does not answer since \d\d:\d\d/);
+  await sees(page, /Hone has not answered since \d\d:\d\d/);
   await sees(page, 'CPU cores');
   assert.equal(await axeViolations(page), []);
-  await page.getByRole('link', { name: 'Training', exact: true }).click();
+  await page.getByRole('link', { name: 'Models', exact: true }).click();
+  await page.getByRole('link', { name: 'Evaluations', exact: true }).click();
   await sees(page, /The service does not answer/);
   await sees(page, /Start it again with/);
 });

@@ -22,7 +22,7 @@ export class AwayBanner extends LightElement {
     const { value } = connection;
     if (value.state === 'stale') {
       const clock = new Date(value.since).toLocaleTimeString('en-GB', { timeStyle: 'short' });
-      return html`<b>Hone does not answer since ${clock}.</b> Running trainings continue. Start it again with “npm start”; this
+      return html`<b>Hone has not answered since ${clock}.</b> Running trainings continue. Start it again with “npm start”; this
         page reconnects by itself, and shows what was known until then.`;
     }
     return hubAway.value
