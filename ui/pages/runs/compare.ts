@@ -113,10 +113,10 @@ export class Compare extends LightElement {
     </div>`;
   }
 
-  /** A report of the runs that are known. */
+  /** A report of the runs that exist, once that is known of each. */
   private _report(runs: readonly Run[]): TemplateResult | typeof nothing {
     const loaded = runs.filter(isLoaded);
-    return loaded.length === 0
+    return loaded.length === 0 || !runs.every((run) => isLoaded(run) || isGone(run))
       ? nothing
       : html`<hone-report-button .ids=${loaded.map(({ jobId }) => jobId)}></hone-report-button>`;
   }
