@@ -151,7 +151,7 @@ test('a sweep’s page shows its trials best first, as a plot and a table that h
   await service.call('POST', '/api/jobs/train_17/stop', { discard: true });
   await page.goto(`${service.url}/training/sweeps/sweep_1`);
   await page.getByRole('button', { name: 'Open in the training form' }).click();
-  await sees(page, 'New training');
+  await page.getByRole('heading', { name: 'New training' }).waitFor();
   const value = (label: string) => page.getByLabel(label, { exact: true }).inputValue();
   assert.is(await value('Learning rate'), String(sweep.best.parameters.learning_rate));
   // In the list of models while the stopped run is remembered, and typed in after that.
