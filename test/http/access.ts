@@ -1,4 +1,5 @@
 /** Services of both engines that others reach, and every kind of client and key for them. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { suite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endAll, type Json, startService, type TestService, temporaryFolder } from '../service.ts';
@@ -43,6 +44,33 @@ export const handshake = {
   'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
 };
 
+/** Set in the process that `runsInOwnNetwork` starts. */
+const mark = 'HONE_TEST_OWN_NETWORK';
+
+/**
+ * Runs this file again in a network namespace of its own (unshare(1)), where that is possible: Chromium, in tests that run
+ * at the same time, ends its requests whenever a device of its network gets an address (ERR_NETWORK_CHANGED).
+ * @returns whether another process runs the tests.
+ */
+function runsInOwnNetwork(): boolean {
+  if (process.env[mark] !== undefined) {
+    execFileSync('ip', ['link', 'set', 'lo', 'up']);
+    return false;
+  }
+  if (spawnSync('unshare', ['--net', 'true']).status !== 0) return false;
+  const command = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const child = spawn('unshare', ['--net', ...command], {
+    stdio: 'inherit',
+    env: { ...process.env, [mark]: 'yes' },
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.once(signal, () => child.kill(signal));
+  child.once('close', (code) => {
+    process.exitCode = code ?? 1;
+  });
+  return true;
+}
+
 /**
  * Runs tests on each HTTP engine, with a service of its own.
  * @param define defines them, for the places that clients can be at here.
@@ -55,6 +83,7 @@ export function testAccess(
     console.log('Access is tested on Linux only');
     return;
   }
+  if (runsInOwnNetwork()) return;
   const far = farClients();
   const local = localClients();
   if (typeof far === 'string') console.log(`Clients on another machine are left out: ${far}`);
