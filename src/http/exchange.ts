@@ -20,11 +20,10 @@ const keptHeaders = [
   'range',
   'if-range',
   'sec-fetch-site',
-  'accept',
-  'access-control-request-method',
-  'access-control-request-headers',
 ] as const;
 type KeptHeader = (typeof keptHeaders)[number];
+/** Needed before the first await alone: these are not copied for requests that are answered later. */
+type EarlyHeader = 'accept' | 'access-control-request-method' | 'access-control-request-headers';
 
 /** Bodies that are read whole come in pieces of this size. */
 const smallPieceBytes = 2 ** 16;
@@ -90,8 +89,9 @@ export class Exchange {
     }
   }
 
-  header(name: KeptHeader): string | undefined {
-    return this.kept ? this.headers?.[name] : this.call.header(name) || undefined;
+  /** A header; those of `EarlyHeader` are known only before the engine's handler returns. */
+  header(name: KeptHeader | EarlyHeader): string | undefined {
+    return this.kept ? this.headers?.[name as KeptHeader] : this.call.header(name) || undefined;
   }
 
   /** An identifier of this request for logs and clients, in OpenAI's form. */

@@ -58,6 +58,23 @@ export function createBases(options: {
   // One at a time: each is a Python process that loads a tokenizer.
   let turn: Promise<unknown> = Promise.resolve();
   let isFirst = true;
+  /** What names stood for when the models of this machine, which are looked for on the disk, were listed last. */
+  const listed = new Map<string, string>();
+
+  /** The model of a name, with its files; `null` if there is none. */
+  async function look(name: string, reference: string) {
+    const known = listed.get(name);
+    const files = known === undefined ? null : await filesOf(known);
+    if (known !== undefined && files !== null) return { model: known, files };
+    listed.delete(name);
+    const found = (await localModels()).find(
+      ({ answersAs, model }) => answersAs !== null && (answersAs === name || model === reference),
+    );
+    const now = found && (await filesOf(found.model));
+    if (found === undefined || now == null) return null;
+    listed.set(name, found.model);
+    return { model: found.model, files: now };
+  }
 
   async function make(model: JobSpec['model'], key: string) {
     const path = join(dir, `${key}.json`);
@@ -90,18 +107,15 @@ export function createBases(options: {
   return {
     async find(name) {
       const reference = name.slice(name.indexOf(':') + 1);
-      const found = (await localModels()).find(
-        ({ answersAs, model }) => answersAs !== null && (answersAs === name || model === reference),
-      );
-      const files = found && (await filesOf(found.model));
-      if (found === undefined || files == null) {
+      const found = await look(name, reference);
+      if (found === null) {
         await forget(name);
         throw new AppError(
           'not_found',
           `There is no base model ${reference.slice(0, 200)} on this machine that can answer. GET /api/base_models lists those that can.`,
         );
       }
-      const { key, model, changedAt } = files;
+      const { key, model, changedAt } = found.files;
       const { gguf } = model;
       const modelKey = gguf ?? `${name} ${key}`;
       if (latest.get(name)?.key !== key) await forget(name);
