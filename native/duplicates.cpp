@@ -33,7 +33,7 @@ constexpr size_t kPieceBytes = size_t{1} << 20, kProgressBytes = size_t{1} << 23
 /// Longer rows are invalid.
 constexpr size_t kLongestLine = (size_t{1} << 24) + 1;
 /// Examples in an answer, the lines of each, the pairs they are chosen from, and the bytes of a text.
-constexpr size_t kExamples = 20, kExampleLines = 5, kCandidates = 200, kTextBytes = 400, kEmptyLines = 100;
+constexpr size_t kExamples = 20, kExampleLines = 5, kCandidates = 200, kTextBytes = 400, kFoundLines = 100;
 
 struct Cancelled {};
 
@@ -60,10 +60,10 @@ struct Group {
 
 struct Found {
   Failure failure;
-  size_t rows = 0, signed_rows = 0, exact = 0, near = 0, empty = 0, overlap_exact = 0, overlap_near = 0;
+  size_t rows = 0, signed_rows = 0, exact = 0, near = 0, empty = 0, padded = 0, overlap_exact = 0, overlap_near = 0;
   std::vector<Group> groups, overlap_groups;
   std::vector<Pair> pairs, overlap_pairs;
-  std::vector<double> empty_lines;
+  std::vector<uint32_t> empty_lines, padded_lines;
 };
 
 class Search {
@@ -144,10 +144,12 @@ class Search {
     if (places_.size() >= std::numeric_limits<uint32_t>::max()) throw Failure{"too_many", "Too many rows."};
     places_.push_back(place);
     hashes_.push_back(row.hash);
-    if (row.empty_answer && own) {
-      ++found_.empty;
-      if (found_.empty_lines.size() < kEmptyLines) found_.empty_lines.push_back(place.line);
-    }
+    const auto note = [&place](size_t& count, std::vector<uint32_t>& lines) {
+      ++count;
+      if (lines.size() < kFoundLines) lines.push_back(place.line);
+    };
+    if (row.empty_answer && own) note(found_.empty, found_.empty_lines);
+    if (row.padded && own) note(found_.padded, found_.padded_lines);
     if (signatures_.size() >= kSignedRows) return;
     Signature signature;
     compared_.push_back(Sign(row.text, signature));
@@ -348,15 +350,15 @@ Napi::Object ToObject(Napi::Env env, const Found& found) {
   count("exact", found.exact);
   count("near", found.near);
   count("empty", found.empty);
+  count("padded", found.padded);
   count("overlapExact", found.overlap_exact);
   count("overlapNear", found.overlap_near);
   object.Set("groups", ToArray(env, found.groups));
   object.Set("pairs", ToArray(env, found.pairs));
   object.Set("overlapGroups", ToArray(env, found.overlap_groups));
   object.Set("overlapPairs", ToArray(env, found.overlap_pairs));
-  auto lines = Napi::Array::New(env, found.empty_lines.size());
-  for (uint32_t i = 0; i < found.empty_lines.size(); ++i) lines.Set(i, found.empty_lines[i]);
-  object.Set("emptyLines", lines);
+  object.Set("emptyLines", Numbers(env, found.empty_lines));
+  object.Set("paddedLines", Numbers(env, found.padded_lines));
   return object;
 }
 

@@ -21,7 +21,14 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool IsBlank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
+constexpr char kSpaces[] = " \t\r\n";
+
+bool IsBlank(const std::string& text) { return text.find_first_not_of(kSpaces) == std::string::npos; }
+
+bool IsPadded(const std::string& text) {
+  const size_t first = text.find_first_not_of(kSpaces);
+  return first != std::string::npos && (first > 0 || text.find_last_not_of(kSpaces) + 1 < text.size());
+}
 
 void AppendUtf8(std::string& out, uint32_t code) {
   const auto add = [&out](uint32_t byte) { out.push_back(static_cast<char>(byte)); };
@@ -124,7 +131,10 @@ class Reader {
       if (!String(value_)) return false;
       if (!wanted) return true;
       hash = Hash(value_.data(), value_.size(), 1);
-      if (is_text) row_.text.append(value_).push_back('\n');
+      if (is_text) {
+        row_.text.append(value_).push_back('\n');
+        if (IsPadded(value_)) row_.padded = true;
+      }
       return true;
     }
     const char* begin = at_;
@@ -205,7 +215,7 @@ bool ReadRowText(const char* at, const char* end, const std::vector<std::string>
                  const std::vector<std::string>& answers, RowText& row) {
   row.hash = 0;
   row.text.clear();
-  row.empty_answer = false;
+  row.empty_answer = row.padded = false;
   return Reader(at, end, answers, row).ReadRow(fields);
 }
 

@@ -14,6 +14,8 @@ struct RowText {
   std::string text;
   /// Whether an answer has nothing but white space.
   bool empty_answer = false;
+  /// Whether a text that is not blank begins or ends with white space.
+  bool padded = false;
 };
 
 /// MurmurHash64A of `size` bytes (Austin Appleby, public domain).

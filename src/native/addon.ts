@@ -101,6 +101,8 @@ export interface NativeDuplicates {
   readonly exact: number;
   readonly near: number;
   readonly empty: number;
+  /** Rows with a text that begins or ends with white space. */
+  readonly padded: number;
   readonly overlapExact: number;
   readonly overlapNear: number;
   readonly groups: readonly NativeDuplicateGroup[];
@@ -109,6 +111,7 @@ export interface NativeDuplicates {
   readonly overlapGroups: readonly NativeDuplicateGroup[];
   readonly overlapPairs: readonly NativeDuplicatePair[];
   readonly emptyLines: readonly number[];
+  readonly paddedLines: readonly number[];
 }
 
 /** The functions that `native/addon.cpp` exports. Only this folder and `src/hardware` call them. */

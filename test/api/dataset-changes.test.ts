@@ -136,6 +136,69 @@ test('rows are edited, deleted and put back by their lines; another version is r
   await service.call('DELETE', '/api/datasets/edited.jsonl');
 });
 
+test('what an analysis finds is put right as one new version, which can be taken back; unknown versions change nothing', async () => {
+  const path = join(service.dataDir, 'datasets', 'cleaned.jsonl');
+  const row = (index: number) => `{"input":"${index}","output":"b","id":12345678901234567890}`;
+  const padded = (text: string) =>
+    `{"id": 12345678901234567890, "input":"${text}", "more": " x ", "output":"b\\t"}`;
+  const before = [
+    ...Array.from({ length: 10 }, (_, index) => row(index)),
+    ...['', `{"id":1,"output":"b","input":"3"}`, '{"input":"empty","output":" "}'],
+    ...[padded('\\u0020\\n two  \\\\n\\u0020 '), row(4)],
+  ];
+  const text = `${before.join('\n')}\n`;
+  await service.upload('cleaned.jsonl', text);
+  const url = '/api/datasets/cleaned.jsonl';
+  const version = async () => (await service.call('GET', `${url}?rows=0`)).body.version;
+  const clean = async (fix: string) =>
+    service.call('POST', `${url}/cleaning`, { version: await version(), fix });
+  const takeBack = () => service.call('DELETE', `${url}/cleaning`);
+  const written = () => readFileSync(path, 'utf8');
+  const { body: found } = await service.call('POST', `${url}/analysis`, {});
+  assert.equal(
+    [found.exact_duplicates.rows, found.empty_answers.lines, found.padded_texts],
+    [2, [13], { rows: 1, lines: [14] }],
+  );
+  const some = await service.call('GET', `${url}?lines=15,14,99`);
+  assert.equal([some.body.lines, some.body.total], [[14, 15], 2]);
+  for (const query of ['lines=', 'lines=1,,2', 'lines=a'])
+    assert.is((await service.call('GET', `${url}?${query}`)).status, 400);
+
+  const first = await version();
+  for (const [fix, removed, changed, after] of [
+    ['exact_duplicates', 2, 0, before.filter((_, index) => index !== 11 && index !== 14)],
+    ['empty_answers', 1, 0, before.filter((_, index) => index !== 12)],
+    ['padded_texts', 0, 1, before.with(13, padded('two  \\\\n').replace('b\\t', 'b'))],
+  ] as const) {
+    const { status, body } = await clean(fix);
+    assert.equal(
+      [status, body.removed_rows, body.changed_rows],
+      [200, removed, changed],
+      JSON.stringify(body),
+    );
+    assert.equal(written().split('\n'), [...after, '']);
+    assert.is.not(body.version, first);
+    const back = await takeBack();
+    assert.equal([back.status, back.body.version, written()], [200, first, text]);
+    assert.is((await takeBack()).status, 409, 'once');
+  }
+  const stale = { version: 'other', fix: 'empty_answers' };
+  assert.is((await service.call('POST', `${url}/cleaning`, stale)).status, 409);
+  assert.is((await service.call('POST', `${url}/cleaning`, { ...stale, fix: 'typos' })).status, 400);
+  await clean('exact_duplicates');
+  // What is deleted leaves nothing behind.
+  await service.call('DELETE', url);
+  assert.equal(
+    readdirSync(join(service.dataDir, 'datasets')).filter((name) => name.includes('former')),
+    [],
+  );
+  await service.upload('cleaned.jsonl', lines(Array(12).fill({ input: 'a', output: 'b' })));
+  const { status, body: refusal } = await clean('exact_duplicates');
+  assert.is(status, 400);
+  assert.match(refusal.detail, 'Too few rows would be left');
+  await service.call('DELETE', url);
+});
+
 test('a dataset is renamed with its note, and found by its former name and its file ID; a name that is taken is refused', async () => {
   const folder = join(service.dataDir, 'datasets');
   const note = {

@@ -69,6 +69,7 @@ test('equal rows are found however they are written, and whatever else they have
   );
   assert.is(found.rows, 5);
   assert.is(found.exact, 2);
+  assert.equal([found.padded, found.paddedLines], [4, [1, 3, 5, 6]]);
   assert.equal(found.groups, [{ lines: [1, 3, 6], text: 'a "b" é 😀\n\nx' }]);
 });
 
@@ -92,6 +93,7 @@ test('conversations are compared by roles, contents and weights', async () => {
     [[1, 2]],
   );
   assert.equal([found.empty, found.emptyLines], [1, [5]]);
+  assert.equal([found.padded, found.paddedLines], [0, []], 'a blank text is an empty one');
 });
 
 test('near duplicates are those of the definition', async () => {

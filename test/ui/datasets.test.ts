@@ -263,7 +263,21 @@ test('an analysis tells lengths with the cut, duplicates, overlap and empty answ
   await service.upload('looked.jsonl', text(rows));
   await service.upload('held.jsonl', text(Array.from({ length: 12 }, (_, index) => row(index + 25))));
   const { page, faults } = await openPage(service.url, '/datasets/looked.jsonl');
-  await page.getByText('Analysis', { exact: true }).click();
+  // What is found at once, is shown and put right.
+  const figures = () => page.locator('.figure', { hasText: 'Rows' }).first().locator('dd').textContent();
+  await page.getByRole('link', { name: 'Show: 1 row repeats an earlier one' }).click();
+  await sees(page, '2 of 34 rows');
+  assert.equal(await page.locator('.preview tbody td:first-child').allInnerTexts(), ['4', '31']);
+  await page.getByRole('button', { name: 'Remove duplicates: 1 row repeats an earlier one' }).click();
+  await sees(page, '1 row was removed.');
+  await sees(page, 'Rows 1 to 25 of 33');
+  assert.is(await figures(), '33');
+  found.push(...(await axeViolations(page)), ...(await appearanceFaults(page, 'findings')));
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await sees(page, '2 of 34 rows');
+  await page.getByRole('button', { name: 'Show all rows' }).click();
+  await sees(page, 'Rows 1 to 25 of 34');
+  await page.getByText('Lengths and overlap', { exact: true }).click();
   await page.getByLabel('Model', { exact: true }).fill(tinyModel('llama'));
   await page.getByLabel('Max sequence length').fill('40');
   await page.getByLabel('Validation dataset').selectOption('held.jsonl');

@@ -70,6 +70,9 @@ export const service = {
     call('GET /api/datasets/{name}/rows/{line}', { path: { name, line: String(line) } }),
   editRows: (name: string, body: Body<'PATCH /api/datasets/{name}/rows'>) =>
     call('PATCH /api/datasets/{name}/rows', { path: { name }, body }),
+  cleanRows: (name: string, body: Body<'POST /api/datasets/{name}/cleaning'>) =>
+    call('POST /api/datasets/{name}/cleaning', { path: { name }, body }),
+  takeBackCleaning: (name: string) => call('DELETE /api/datasets/{name}/cleaning', { path: { name } }),
   renameDataset: (name: string, filename: string) =>
     call('PATCH /api/datasets/{name}', { path: { name }, body: { filename } }),
   copyDataset: (name: string) => call('POST /api/datasets/{name}/copies', { path: { name } }),

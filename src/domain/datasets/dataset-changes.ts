@@ -1,8 +1,9 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatasetStore } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
+import { type Cleanings, createCleanings, type Edited } from './cleaning/cleanings.ts';
 import type { Dataset } from './dataset.ts';
 import { refuseFaults, withRows } from './files/append-rows.ts';
 import { datasetName } from './files/dataset-name.ts';
@@ -11,12 +12,13 @@ import { checkEdits, type RowEdits, withEdits } from './files/edit-rows.ts';
 import { fileVersion } from './files/file-version.ts';
 import { noteExtension, readNote } from './files/import-note.ts';
 import { createInTurn } from './files/in-turn.ts';
+import { createLookup } from './files/lookup.ts';
 import { moveDataset } from './files/move-dataset.ts';
 import type { StoredFiles } from './files/stored-files.ts';
 import type { Validation } from './rows/row-validator.ts';
 
 /** What changes stored datasets, one change of a dataset at a time. */
-export interface DatasetChanges {
+export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'takeBackCleaning'> {
   /**
    * Adds rows to a dataset, or makes one of them; one change of a dataset at a time. Runs keep the rows that they had.
    * @throws AppError `invalid` if they are no rows of its shape; `unavailable` as `upload`.
@@ -27,7 +29,7 @@ export interface DatasetChanges {
    * @param version that the edits were made to.
    * @throws AppError `conflict` if it is no longer the version, `invalid` for rows that are not valid or not there.
    */
-  editRows(name: string, version: string, edits: RowEdits): Promise<{ dataset: Dataset; version: string }>;
+  editRows(name: string, version: string, edits: RowEdits): Promise<Edited>;
   /** @param name that it has now. @throws AppError `not_found`. */
   remove(name: string): Promise<void>;
   /**
@@ -63,6 +65,17 @@ export function createDatasetChanges({
   const { check, current, read } = files;
   /** What changes a dataset, its name included, waits for the change before. */
   const inTurn = createInTurn();
+  const { named, ofVersion, requireFree, requireVersion } = createLookup(dir, store, writer, files);
+  const cleanings = createCleanings({
+    dir,
+    read,
+    inTurn,
+    named,
+    ofVersion,
+    replace,
+    put: storeOne,
+    version: (name) => read(name, fileVersion),
+  });
   const put = (file: ReceivedFile) => inTurn([file.name], () => storeOne(file));
 
   return {
@@ -80,15 +93,15 @@ export function createDatasetChanges({
 
     editRows: (name, version, edits) =>
       inTurn([name], async () => {
-        const requireVersion = async () => {
-          if ((await read(name, fileVersion)) !== version) throw changedSince(name);
-        };
-        const { validation } = await current(named(name));
-        await requireVersion();
+        const { validation } = await ofVersion(name, version);
         checkEdits(edits, validation.shape);
-        const dataset = await read(name, (path) => replace(name, withEdits(path, edits), requireVersion));
+        const check = () => requireVersion(name, version);
+        const dataset = await read(name, (path) => replace(name, withEdits(path, edits), check));
         return { dataset, version: await read(name, fileVersion) };
       }),
+
+    clean: cleanings.clean,
+    takeBackCleaning: cleanings.takeBackCleaning,
 
     rename(name, filename) {
       const to = datasetName(filename);
@@ -126,6 +139,7 @@ export function createDatasetChanges({
     remove: (name) =>
       inTurn([name], async () => {
         named(name);
+        await cleanings.forget(name);
         // A folder that took its place is not Hone's to delete.
         await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== 'ERR_FS_EISDIR') throw error;
@@ -134,21 +148,6 @@ export function createDatasetChanges({
         store.remove(name);
       }),
   };
-
-  /** The dataset that has this name now: what changes it goes by no other. */
-  function named(name: string): Dataset {
-    const dataset = store.get(name);
-    if (dataset !== null) return dataset as Dataset;
-    const renamed = store.getByFormerName(name);
-    const hint = renamed === null ? '' : ` It was renamed to ${renamed.name}.`;
-    throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".${hint}`);
-  }
-
-  /** @throws AppError `conflict` if there is a file of this name, or will be. */
-  function requireFree(name: string): void {
-    if (writer.isFree(name) && !existsSync(join(dir, name))) return;
-    throw new AppError('conflict', `There is a dataset ${name} already. Choose another name.`);
-  }
 
   /** Stores other rows for a dataset, unless `check` throws. What is told of its import is kept. */
   function replace(
@@ -173,9 +172,3 @@ export function createDatasetChanges({
     return dataset as Dataset;
   }
 }
-
-const changedSince = (name: string) =>
-  new AppError(
-    'conflict',
-    `${name} was changed since you opened it. Load its rows again, and make your edits to them.`,
-  );

@@ -161,7 +161,8 @@ export function createDatasets(
       await check(now);
       const version = await read(now, fileVersion);
       const page = await read(now, (path) => readRowPage(path, wanted));
-      return { ...page, version, total: wanted.search === undefined ? numExamples : page.total };
+      const isWhole = wanted.search === undefined && wanted.lines === undefined;
+      return { ...page, version, total: isWhole ? numExamples : page.total };
     },
 
     async row(name, line, signal) {

@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts';
 import { createFaults } from '../../faults.ts';
 import type { NativeDuplicates } from '../../native/addon.ts';
 import { findDuplicates } from '../../native/find-duplicates.ts';
+import { answerFields } from '../datasets/cleaning/answer-fields.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Judges, judgeRequest, judgeValidation } from './judge-request.ts';
@@ -66,14 +67,6 @@ const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy'>> = {
   preference: { task: 'text-generation', strategy: 'dpo' },
   'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
 };
-/** The fields that are learned; of a conversation, the messages of the assistant are. */
-const answers: Record<RowShape, readonly string[]> = {
-  'input-output': ['output'],
-  'question-answer': ['answer'],
-  preference: ['chosen', 'rejected'],
-  messages: [],
-  text: ['text'],
-};
 
 export function createDatasetAnalysis(options: {
   readonly datasets: Datasets;
@@ -114,7 +107,7 @@ export function createDatasetAnalysis(options: {
       path: data.path,
       validation: validation?.path ?? null,
       fields: rowShapes[data.shape],
-      answers: answers[data.shape],
+      answers: answerFields[data.shape],
       onProgress: (done, total) => tell('duplicates', done, total),
       signal,
     });

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
-import type { DatasetDetail } from '../../api/types.ts';
+import type { Analysis, DatasetDetail } from '../../api/types.ts';
 import { formatCount, formatMegabytes, formatMoment } from '../../elements/format.ts';
 import { closeMenu, menu, menuItem } from '../../elements/menu.ts';
 import { empty, figure, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
@@ -19,6 +19,7 @@ import '../../views/datasets/dataset-faults.ts';
 import '../../views/datasets/delete-dataset.ts';
 import '../../views/lineage/dataset-uses.ts';
 import './analysis.ts';
+import { linesOf } from './findings.ts';
 import './rename-dialog.ts';
 import './rows/row-pages.ts';
 import './split-dialog.ts';
@@ -33,6 +34,8 @@ export class DatasetPage extends LightElement {
   @state() private _detail: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _dialog: Dialog | null = null;
+  /** What was found in a version of the rows. */
+  @state() private _found: { readonly version: string; readonly analysis: Analysis | null } | null = null;
   private _of = '';
 
   constructor() {
@@ -111,27 +114,49 @@ export class DatasetPage extends LightElement {
       ${
         detail === null
           ? nothing
-          : html`${valid ? this._analysis(shape ?? null) : nothing}
+          : html`${valid ? this._analysis(detail) : nothing}
             <section class="card" aria-label="Rows of the dataset">
               <hone-row-pages
                 name=${this.name}
+                version=${detail.version}
                 .total=${detail.num_examples}
                 .shape=${shape ?? null}
-                @changed=${() => {
-                  void this._read();
-                  void datasets.refresh();
-                }}
+                .only=${this._only(detail)}
+                @changed=${() => this._changed()}
               ></hone-row-pages>
             </section>`
       }
       ${this._shownDialog(detail)}`;
   }
 
-  private _analysis(shape: string | null): TemplateResult {
-    return html`<section class="card" aria-label="Analysis">
+  private _changed(): void {
+    void this._read();
+    void datasets.refresh();
+  }
+
+  /** The lines that the address asks for; `null` for all, `undefined` while they are not known. */
+  private _only({ version, validation }: DatasetDetail): readonly number[] | null | undefined {
+    const finding = router.value.query.get('finding');
+    if (finding === null || !validation.valid) return null;
+    if (this._found?.version !== version) return undefined;
+    const lines = this._found.analysis === null ? [] : linesOf(finding, this._found.analysis);
+    return lines.length === 0 ? null : lines;
+  }
+
+  private _analysis({ version, validation }: DatasetDetail): TemplateResult {
+    return html`<section class="card" aria-labelledby="analysis-heading">
+      <h2 id="analysis-heading">Analysis</h2>
+      <hone-dataset-findings
+        name=${this.name}
+        version=${version}
+        @found=${({ detail: analysis }: CustomEvent<Analysis | null>) => {
+          this._found = { version, analysis };
+        }}
+        @changed=${() => this._changed()}
+      ></hone-dataset-findings>
       <details class="fold bare">
-        <summary>Analysis</summary>
-        <hone-dataset-analysis name=${this.name} .shape=${shape}></hone-dataset-analysis>
+        <summary>Lengths and overlap</summary>
+        <hone-dataset-analysis name=${this.name} .shape=${validation.shape}></hone-dataset-analysis>
       </details>
     </section>`;
   }

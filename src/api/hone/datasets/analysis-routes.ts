@@ -3,11 +3,11 @@ import { preview } from '../../../domain/training/previewer.ts';
 import { trainingPaths } from '../../../domain/training/training-request.ts';
 import { route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
-import { presentAnalysis } from './presenters.ts';
-import { noDataset, refused } from './responses.ts';
+import { presentAnalysis, presentEdited } from './presenters.ts';
+import { changed, diskFull, noDataset, refused, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
 
-/** How the rows of a dataset are encoded, and what is wrong with them. */
+/** How the rows of a dataset are encoded, what is wrong with them, and how that is put right. */
 export function analysisRoutes({ datasetAnalysis, datasets, expectTraining, previewer }: Services) {
   return [
     route({
@@ -47,6 +47,47 @@ export function analysisRoutes({ datasetAnalysis, datasets, expectTraining, prev
           validationDataset: validation_dataset ?? null,
         };
         return presentAnalysis(await datasetAnalysis.analyse(params.name, wanted, exchange.signal));
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/datasets/{name}/cleaning',
+      tag,
+      summary: 'Put one finding of an analysis right in all rows, which makes a new version',
+      body: s.cleaningBody,
+      bodyExample: { version: '4f0c8f1f3a5f4a0e', fix: 'exact_duplicates' },
+      responses: {
+        200: { description: 'The new version', schema: s.cleaned },
+        400: refused,
+        404: noDataset,
+        409: changed,
+        503: tooManyUploads,
+        507: diskFull,
+      },
+      handle: async ({ params, body: { version, fix }, exchange }) => {
+        const { dataset, removed, changed, ...made } = await datasets.clean(
+          params.name,
+          version,
+          fix,
+          exchange.signal,
+        );
+        return { ...presentEdited(dataset, made.version), removed_rows: removed, changed_rows: changed };
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/datasets/{name}/cleaning',
+      tag,
+      summary:
+        'Put back the rows before the last cleaning, unless they were changed since or the service has ended',
+      responses: {
+        200: { description: 'The former version', schema: s.edited },
+        404: noDataset,
+        409: changed,
+      },
+      handle: async ({ params }) => {
+        const { dataset, version } = await datasets.takeBackCleaning(params.name);
+        return presentEdited(dataset, version);
       },
     }),
   ];

@@ -4,7 +4,7 @@ import { sendFile } from '../../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { errorBody, tag } from '../common.ts';
 import { presentEdited, presentStored } from './presenters.ts';
-import { diskFull, noDataset, refused, tooManyUploads } from './responses.ts';
+import { changed, diskFull, noDataset, refused, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
 
 const taken: ResponseDoc = { description: 'The name is taken, or in use by an upload', schema: errorBody };
@@ -55,7 +55,7 @@ export function changeRoutes({ datasets }: Services) {
         200: { description: 'The new version', schema: s.edited },
         400: refused,
         404: noDataset,
-        409: { description: 'The rows have changed since this version', schema: errorBody },
+        409: changed,
         503: tooManyUploads,
         507: diskFull,
       },

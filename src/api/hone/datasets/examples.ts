@@ -50,6 +50,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/datasets/{name}': dataset,
   'POST /api/datasets/{name}/rows': dataset,
   'PATCH /api/datasets/{name}/rows': edited,
+  'POST /api/datasets/{name}/cleaning': { ...edited, removed_rows: 3, changed_rows: 0 },
+  'DELETE /api/datasets/{name}/cleaning': edited,
   'GET /api/datasets/{name}/rows/{line}': { line: 1, text: JSON.stringify(row), version },
   'POST /api/datasets/{name}/analysis': {
     rows: 400,
@@ -73,6 +75,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     near_duplicates: { rows: 0, compared_rows: 400, pairs: [] },
     overlap: null,
     empty_answers: { rows: 0, lines: [] },
+    padded_texts: { rows: 2, lines: [5, 9] },
   },
   'POST /api/datasets/{name}/split': {
     training: { ...stored, filename: 'support-train.jsonl', num_examples: 360 },

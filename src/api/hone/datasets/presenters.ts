@@ -56,6 +56,7 @@ export function presentAnalysis({ shape, lengths, duplicates: found, overlapWith
             ],
           },
     empty_answers: { rows: found.empty, lines: [...found.emptyLines] },
+    padded_texts: { rows: found.padded, lines: [...found.paddedLines] },
   };
 }
 

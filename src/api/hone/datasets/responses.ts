@@ -8,4 +8,8 @@ export const tooManyUploads: ResponseDoc = {
   description: 'Too many uploads in progress',
   schema: errorBody,
 };
+export const changed: ResponseDoc = {
+  description: 'The rows have changed since this version',
+  schema: errorBody,
+};
 export const diskFull: ResponseDoc = { description: 'The disk is full', schema: errorBody };

@@ -30,8 +30,9 @@ export function datasetRoutes(services: Services) {
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query, exchange }) => {
         const dataset = datasets.get(params.name);
-        const { from, rows: count, search } = query;
-        const wanted = { from, count, search, signal: exchange.signal };
+        const { from, rows: count, search, lines } = query;
+        const only = lines === undefined ? undefined : new Set(lines.split(',').map(Number));
+        const wanted = { from, count, search, lines: only, signal: exchange.signal };
         return detail(dataset, wanted, query.model_name ?? null);
       },
     }),

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { rowShapeNames } from '../../../contract/rows.ts';
+import { fixes } from '../../../domain/datasets/cleaning/clean-rows.ts';
 import { importNote } from '../../../domain/datasets/files/import-note.ts';
 import { trainingRequest } from '../../../domain/training/training-request.ts';
 import { notList } from '../common.ts';
@@ -11,6 +12,14 @@ export const rowsQuery = v.object({
   from: wholeNumber(0, 2 ** 31),
   /** Only rows with this text in a value, in upper or lower case. */
   search: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1000))),
+  /** Only the rows at these lines, by number from 1, with commas between them. */
+  lines: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(2000, 'must be at most 2,000 characters'),
+      v.regex(/^\d{1,10}(,\d{1,10})*$/, 'must be numbers of lines with commas between them'),
+    ),
+  ),
   /** Checks the dataset's size for this model. */
   model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
 });
@@ -51,6 +60,12 @@ export const rowEdits = v.pipe(
     'changes, insertions and deletions: give at least one of them',
   ),
 );
+export const cleaningBody = v.strictObject({
+  /** `version` of the rows that were analysed. */
+  version: v.pipe(v.string(), v.maxLength(64)),
+  /** Removes rows that are equal to an earlier one in all fields of their shape, or have an empty answer; or trims texts. */
+  fix: v.picklist(fixes),
+});
 export const row = v.object({
   line: v.number(),
   /** As it is written in the file. */
@@ -109,6 +124,8 @@ export const analysis = v.object({
     v.object({ dataset: v.string(), exact: v.number(), near: v.number(), examples: v.array(pair) }),
   ),
   empty_answers: v.object({ rows: v.number(), lines: lineNumbers }),
+  /** Rows with a text that begins or ends with white space. */
+  padded_texts: v.object({ rows: v.number(), lines: lineNumbers }),
 });
 export const stored = v.object({
   filename: v.string(),
@@ -157,6 +174,7 @@ const validation = v.object({
   total_errors: v.number(),
 });
 export const edited = v.object({ ...stored.entries, validation, version: v.string() });
+export const cleaned = v.object({ ...edited.entries, removed_rows: v.number(), changed_rows: v.number() });
 export const dataset = v.object({
   ...stored.entries,
   validation,

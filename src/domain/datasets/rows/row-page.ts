@@ -1,4 +1,4 @@
-import { readLineGroups } from './read-lines.ts';
+import { type Line, readLineGroups } from './read-lines.ts';
 import { placeBefore } from './row-index.ts';
 import { rowSearch } from './row-search.ts';
 import { maximumLineBytes } from './row-validator.ts';
@@ -39,14 +39,20 @@ export interface RowsWanted {
   readonly count: number;
   /** Only rows with this text in a value, in upper or lower case. */
   readonly search?: string | undefined;
+  /** Only the rows at these lines, by number from 1. */
+  readonly lines?: ReadonlySet<number> | undefined;
   /** Ends the reading with what was found. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Some rows of a file. */
 export async function readRowPage(path: string, wanted: RowsWanted): Promise<RowPage> {
-  const { from, count, search, signal } = wanted;
-  const has = search === undefined ? null : rowSearch(search);
+  const { from, count, search, lines: only, signal } = wanted;
+  const holds = search === undefined ? null : rowSearch(search);
+  const has =
+    holds === null && only === undefined
+      ? null
+      : (line: Line) => only?.has(lineNumber) !== false && holds?.(line) !== false;
   const rows: unknown[] = [];
   const cut: number[] = [];
   const lines: number[] = [];

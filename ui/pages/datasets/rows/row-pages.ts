@@ -17,15 +17,19 @@ import './row-dialog.ts';
 const pageRows = 25;
 
 /**
- * The rows of a dataset by page, or those with some words, which can be edited. The address has the words and the number
+ * The rows of a dataset by page, or those with some words or of a finding, which can be edited. The address has the words and the number
  * of the first row. Fires `changed` when the rows are others.
  */
 @customElement('hone-row-pages')
 export class RowPages extends LightElement {
   @property() name = '';
+  /** The version of the rows; they are read again when it is another. */
+  @property() version = '';
   /** The number of rows. */
   @property({ attribute: false }) total = 0;
   @property({ attribute: false }) shape: RowShape | null = null;
+  /** The lines that are shown; `null` for all, `undefined` while they are not known. */
+  @property({ attribute: false }) only: readonly number[] | null | undefined = null;
   @state() private _page: DatasetDetail | null = null;
   @state() private _error: ServiceError | null = null;
   /** The first rows of the pages before this one, while searching. */
@@ -58,8 +62,8 @@ export class RowPages extends LightElement {
   }
 
   protected override willUpdate(): void {
-    const of = JSON.stringify([this.name, this._row, this._words]);
-    if (!this.isConnected || of === this._of) return;
+    const of = JSON.stringify([this.name, this.version, this._row, this._words, this.only]);
+    if (!this.isConnected || this.only === undefined || of === this._of) return;
     this._of = of;
     void this._read();
   }
@@ -72,7 +76,12 @@ export class RowPages extends LightElement {
       const words = this._words;
       this._page = await service.dataset(
         this.name,
-        { from: this._row - 1, rows: pageRows, search: words || undefined },
+        {
+          from: this._row - 1,
+          rows: pageRows,
+          search: words || undefined,
+          lines: this.only?.join(',') || undefined,
+        },
         asking.signal,
       );
       this._shownWords = words;
@@ -86,7 +95,6 @@ export class RowPages extends LightElement {
 
   private _changed(): void {
     if (!this.isConnected) return;
-    void this._read();
     this.dispatchEvent(new CustomEvent('changed'));
   }
 
@@ -105,8 +113,9 @@ export class RowPages extends LightElement {
     ></hone-row-dialog>`;
   }
 
-  private _go(row: number, words: string): void {
+  private _go(row: number, words: string, keepsFinding = true): void {
     const query = new URLSearchParams(router.value.query);
+    if (!keepsFinding) query.delete('finding');
     if (row > 1) query.set('row', String(row));
     else query.delete('row');
     if (words !== '') query.set('search', words);
@@ -123,7 +132,8 @@ export class RowPages extends LightElement {
   private _previous(): void {
     const words = this._words;
     // Where the matches before these start is only known if they were shown.
-    const before = words === '' ? Math.max(1, this._row - pageRows) : (this._before.at(-1) ?? 1);
+    const before =
+      words === '' && this.only === null ? Math.max(1, this._row - pageRows) : (this._before.at(-1) ?? 1);
     this._before = this._before.slice(0, -1);
     this._go(before, words);
   }
@@ -132,13 +142,13 @@ export class RowPages extends LightElement {
     event.preventDefault();
     const text = new FormData(event.target as HTMLFormElement).get('search');
     this._before = [];
-    this._go(1, String(text).trim());
+    this._go(1, String(text).trim(), false);
   }
 
   private _stop(): void {
     this._before = [];
     this._asking?.abort();
-    this._go(1, '');
+    this._go(1, '', false);
   }
 
   protected override render(): TemplateResult {
@@ -159,7 +169,7 @@ export class RowPages extends LightElement {
             .value=${this._words}
           />
           <button type="submit" class="small">Search</button>
-          ${this._words === '' ? nothing : html`<button type="button" class="small" @click=${this._stop}>${isBusy ? 'Cancel' : 'Clear'}</button>`}
+          ${this._words === '' && this.only === null ? nothing : html`<button type="button" class="small" @click=${this._stop}>${this._words === '' ? 'Show all rows' : isBusy ? 'Cancel' : 'Clear'}</button>`}
         </form>
         <p class="tabular" role="status">${isBusy && this._words !== '' ? 'Searching…' : this._count(page)}</p>
       </div>
@@ -220,6 +230,7 @@ export class RowPages extends LightElement {
   private _count({ rows, lines, next_from: next, total }: DatasetDetail): string {
     const count = rows.length;
     if (count === 0) return '';
+    if (this.only) return `${formatCount(total ?? this.only.length)} of ${formatCount(this.total)} rows`;
     if (this._shownWords === '') {
       return `Rows ${formatCount(this._row)} to ${formatCount(this._row + count - 1)} of ${formatCount(this.total)}`;
     }
