@@ -183,6 +183,62 @@ test('an answer that has begun goes on from its text', async () => {
     assert.is((await refusal(ask(more))).param, param);
 });
 
+test('text completions take lists of prompts and token IDs, and repeat and rate them', async () => {
+  const ask = (more: object) =>
+    client.completions.create({
+      ...{ model: name, prompt: 'Hello', max_tokens: 4, temperature: 0, ...more },
+    } as OpenAI.CompletionCreateParamsNonStreaming);
+  const prompts = ['Hello', 'My parcel', ...Array.from({ length: 10 }, (_, index) => `Order ${index}`)];
+  const alone = await Promise.all(prompts.slice(0, 2).map((prompt) => ask({ prompt })));
+  const [first, second] = alone.map(({ choices }) => choices[0]?.text);
+  const list = await ask({ prompt: prompts, n: 2 });
+  assert.equal(
+    list.choices.map(({ index }) => index),
+    prompts.flatMap((_, index) => [2 * index, 2 * index + 1]),
+  );
+  assert.equal(
+    list.choices.slice(0, 4).map(({ text }) => text),
+    [first, first, second, second],
+  );
+  const counted = alone.reduce((sum, { usage }) => sum + (usage?.prompt_tokens ?? 0), 0);
+  assert.is((await ask({ prompt: prompts.slice(0, 2) })).usage?.prompt_tokens, counted);
+
+  // What evaluation programs send: the log-probabilities of a text are those of the tokens of a prompt.
+  const echoed = await ask({ echo: true, logprobs: 1 });
+  const [choice] = echoed.choices;
+  assert.is(choice?.text, `Hello${first}`);
+  const { token_logprobs: rated = [], top_logprobs: top = [], text_offset: offsets } = choice?.logprobs ?? {};
+  assert.is(rated.length, echoed.usage?.total_tokens);
+  assert.equal([rated[0], top[0], offsets?.[0]], [null, null, 0]);
+  assert.ok(rated.slice(1).every((value) => value !== null && value <= 0));
+  const ids = await ask({ prompt: [[5, 6, 7], [8]], echo: true, logprobs: 0, max_tokens: 0 });
+  assert.equal(
+    ids.choices.map(({ logprobs }) => logprobs?.tokens?.length),
+    [3, 1],
+  );
+  assert.equal([ids.usage?.prompt_tokens, ids.usage?.completion_tokens], [4, 0]);
+  assert.is(ids.choices[0]?.finish_reason, 'length');
+  let streamed = '';
+  const stream = await client.completions.create({
+    ...{ model: name, prompt: 'Hello', max_tokens: 4, temperature: 0, echo: true, stream: true },
+  } as OpenAI.CompletionCreateParamsStreaming);
+  for await (const chunk of stream) streamed += chunk.choices[0]?.text ?? '';
+  assert.is(streamed, `Hello${first}`);
+  for (const [more, param] of [
+    [{ prompt: [] }, 'prompt'],
+    [{ prompt: ['a', [1]] }, 'prompt'],
+    [{ prompt: [[]] }, 'prompt.0'],
+    [{ prompt: [-1] }, 'prompt.0'],
+    [{ prompt: Array.from({ length: 129 }, () => 'a') }, 'prompt'],
+    [{ prompt: [1_000_000_000] }, null],
+    [{ suffix: 'end' }, null],
+    [{ suffix: 'end', echo: true }, 'suffix'],
+    [{ suffix: 'end', prompt: [5] }, 'suffix'],
+    [{ max_tokens: -1 }, 'max_tokens'],
+  ] as const)
+    assert.is((await refusal(ask(more))).param, param, JSON.stringify(more).slice(0, 80));
+});
+
 test('errors are what the stock client expects', async () => {
   const missing = await client.chat.completions
     .create({ model: 'no-such', messages: question })
@@ -267,9 +323,7 @@ test('what would change the answer and is not supported is refused by name; null
       [create, { presence_penalty: 3 }, 'presence_penalty', null],
       [create, { logit_bias: { word: 1 } }, 'logit_bias.word', null],
       [create, { response_format: { type: 'xml' } }, 'response_format.type', null],
-      [complete, { suffix: 'end' }, 'suffix', 'unsupported_parameter'],
       [complete, { best_of: 3 }, 'best_of', 'unsupported_value'],
-      [complete, { echo: true }, 'echo', 'unsupported_value'],
       [complete, { logprobs: 6 }, 'logprobs', null],
     ];
   for (const [call, more, param, code] of refused) {

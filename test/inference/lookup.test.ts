@@ -98,7 +98,7 @@ test('log-probabilities, biases and penalties are the same', async () => {
   for (const [index, { token, logprob }] of quick.entries()) {
     assert.is(token, plain[index]?.token);
     // Sums of a batch are added in another order.
-    assert.ok(Math.abs(logprob - (plain[index]?.logprob ?? 0)) < 0.01, `token ${index}`);
+    assert.ok(Math.abs((logprob ?? 0) - (plain[index]?.logprob ?? 0)) < 0.01, `token ${index}`);
   }
   const bias = { [firstByte + letters.charCodeAt(20)]: -100 };
   for (const changes of [{ logitBias: bias }, { presencePenalty: 2, frequencyPenalty: 2, maxTokens: 150 }]) {

@@ -153,6 +153,70 @@ test('a repetition penalty counts the prompt and the answer, and stands alone', 
   assert.match(await refused({ repetitionPenalty: 1.2, presencePenalty: 1 }), /cannot be combined/);
 });
 
+/** The tokens of a prompt. */
+async function idsOf(input: GenerateRequest['input'], model: Partial<GenerateRequest> = {}) {
+  const rated = await ask({ ...model, input, echo: true, logprobs: 0, maxTokens: 0 });
+  return tokensOf(rated).map(({ token }) => token);
+}
+
+test('a prompt is repeated and rated as its tokens would be as an answer', async () => {
+  const text = 'Question a of many|';
+  const answered = await ask({ logprobs: 2, maxTokens: 100 });
+  const ids = await idsOf({ kind: 'text', text });
+  const answer = tokensOf(answered);
+  const tokens = [...ids, ...answer.map(({ token }) => token)];
+  const heard: TokenChoice[] = [];
+  const rated = await engine.generate(
+    {
+      ...{ modelKey: 'model', ggufPath, templatePath, input: { kind: 'tokens', tokens } },
+      ...{ maxTokens: 0, temperature: 0, topP: 1, logprobs: 2, echo: true },
+    },
+    { onText: (_, some) => heard.push(...some) },
+  );
+  const { promptTokens, generatedTokens, finishReason } = rated;
+  assert.equal([promptTokens, generatedTokens, finishReason], [tokens.length, 0, 'length']);
+  // The vocabulary has no token for a space.
+  assert.is(rated.text.replaceAll('▁', ' ').trimStart().slice(0, text.length), text);
+  assert.equal(heard, rated.tokens);
+  assert.equal(
+    tokensOf(rated).map(({ token }) => token),
+    tokens,
+  );
+  const [first, ...others] = tokensOf(rated);
+  assert.equal([first?.logprob, first?.top], [null, []]);
+  for (const [index, { logprob, top }] of others.slice(ids.length - 1).entries()) {
+    assert.is(top[0]?.token, answer[index]?.top[0]?.token, `token ${index}`);
+    // Sums of a batch are added in another order.
+    assert.ok(Math.abs((logprob ?? 0) - (answer[index]?.logprob ?? 0)) < 0.01, `token ${index}`);
+  }
+  // The answer that follows is rated, too, and the next request finds the prompt evaluated.
+  const longer = await ask({ echo: true, logprobs: 2, maxTokens: 3 });
+  assert.is(longer.text, text + answered.text.slice(0, longer.text.length - text.length));
+  assert.equal(
+    tokensOf(longer).map(({ token }) => token),
+    tokens.slice(0, ids.length + 3),
+  );
+  assert.is((await ask({ maxTokens: 1 })).cachedTokens, ids.length - 1);
+  const nothing = await ask({ maxTokens: 0 });
+  assert.equal([nothing.text, nothing.generatedTokens, nothing.finishReason], ['', 0, 'length']);
+  assert.is((await ask({ maxTokens: 0, echo: true })).text, text);
+  assert.match(await refused({ input: { kind: 'tokens', tokens: [1, 261] } }), /no token 261/);
+});
+
+test('a suffix stands in the prompt as infilling tokens have it', async () => {
+  const infilled = join(folder, 'infill.gguf');
+  writeTinyGguf(infilled, { context: 512, infill: [259, 260, 3] });
+  const model = { modelKey: 'infill', ggufPath: infilled };
+  const [bos, ...before] = await idsOf({ kind: 'text', text: 'a, ' });
+  const [, ...after] = await idsOf({ kind: 'text', text: ' and c' });
+  assert.equal(await idsOf({ kind: 'text', text: 'a, ', suffix: ' and c' }, model), [
+    ...[bos, 259, ...before],
+    ...[260, ...after],
+    3,
+  ]);
+  assert.match(await refused({ input: { kind: 'text', text: 'a', suffix: 'c' } }), /no infilling tokens/);
+});
+
 test('ignore_eos goes on where the model ends its answer', async () => {
   const ended: number[] = [];
   for (let seed = 0; ended.length === 0 && seed < 200; seed += 1) {

@@ -70,7 +70,7 @@ test('greedy answers and equal seeds are those of each request alone', async () 
   assert.ok(new Set(alone.map(({ text }) => text)).size > 8, 'the answers differ');
   // Sums of a batch are added in another order, and keys and values are kept in 16 bits.
   const rated = (results: GenerateResult[]) =>
-    results.flatMap(({ tokens = [] }) => tokens.map(({ logprob }) => logprob));
+    results.flatMap(({ tokens = [] }) => tokens.map(({ logprob }) => logprob ?? 0));
   const others = rated(alone);
   assert.is(others.length, 8 * 24);
   for (const [index, logprob] of rated(together).entries())

@@ -14,6 +14,8 @@ interface Shape {
    * one always is. Without it, weights are random.
    */
   readonly next?: (token: number) => number;
+  /** The tokens before a prefix, before a suffix and before what stands between them; none without them. */
+  readonly infill?: readonly [number, number, number];
   /** The seed of an adapter that is merged into the weights; none without it. */
   readonly adapter?: number;
 }
@@ -36,7 +38,7 @@ const vocabulary = 261;
  */
 export function writeTinyGguf(
   file: string,
-  { width = 256, layers = 2, feedForward = 512, context = 128, next, adapter }: Shape = {},
+  { width = 256, layers = 2, feedForward = 512, context = 128, next, infill, adapter }: Shape = {},
 ): void {
   const tokens = ['<unk>', '<s>', '</s>'];
   for (let byte = 0; byte < 256; byte += 1)
@@ -68,6 +70,8 @@ export function writeTinyGguf(
   addList('tokenizer.ggml.token_type', kind.int32, tokenTypes.map(u32));
   addNumber('tokenizer.ggml.bos_token_id', 1);
   addNumber('tokenizer.ggml.eos_token_id', 2);
+  for (const [index, token] of (infill ?? []).entries())
+    addNumber(`tokenizer.ggml.fim_${['pre', 'suf', 'mid'][index]}_token_id`, token);
 
   const tensors = layoutOf(width, layers, feedForward).map(({ name, shape }, index): Tensor => {
     let values = weights(

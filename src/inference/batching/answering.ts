@@ -3,6 +3,7 @@ import type { GenerateResult, TokenChoice } from '../protocol/generation.ts';
 import { priorityOf, type Slot } from './contexts.ts';
 import { canCopy, copyTokens, isWorthCopying } from './copying.ts';
 import { choiceOf } from './logprobs.ts';
+import { createPromptRating, type PromptRating } from './prompt-logprobs.ts';
 import { createPromptLookup, type PromptLookup } from './prompt-lookup.ts';
 import { createSampler, type Sampled, type Sampling } from './sampler.ts';
 import type { TextStream } from './text-stream.ts';
@@ -18,6 +19,8 @@ export interface Question extends Sampling {
   /** The most tokens of the answer. */
   readonly limit: number;
   readonly temperature: number;
+  /** The text of the prompt if the answer begins with it. With `logprobs`, the tokens of the prompt are rated, too. */
+  readonly echo: string | null;
   /** How many likely tokens are told for each token of the answer; `null`: not even its own probability. */
   readonly logprobs: number | null;
   /** Whether prompt lookup may draft tokens. The answer is the same. */
@@ -37,6 +40,8 @@ export interface Question extends Sampling {
 /** A request that is being answered, step by step. */
 export interface Answering {
   readonly slot: Slot;
+  /** Whether it evaluates the whole prompt, also what was evaluated before: probabilities are not kept. */
+  readonly ratesPrompt: boolean;
   /** Tokens of the prompt that are left to evaluate; 1 while the answer is generated. */
   left(): number;
   /**
@@ -55,17 +60,44 @@ export interface Answering {
   end(): Promise<Answer>;
 }
 
-/** Begins an answer in a slot, whose cached tokens are kept as far as the prompt begins with them. */
-export async function beginAnswer(slot: Slot, question: Question): Promise<Answering> {
-  const { prompt, limit, stream, signal, logprobs } = question;
-  const sequence: LlamaContextSequence = slot.sequence;
-  // The last token must be evaluated again.
-  await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
-
-  let cachedTokens = sequence.nextTokenIndex;
+/** The text and the rated tokens of an answer, of which the request hears what is new. */
+function createShown({ echo, onText }: Question, rating: PromptRating | null) {
   const choices: TokenChoice[] = [];
   let told = 0;
   let text = '';
+  let hasBegun = false;
+  const add = (delta: string, isLast = false): void => {
+    if (delta === '' && !(isLast && told < choices.length)) return;
+    text += delta;
+    onText(delta, choices.slice(told));
+    told = choices.length;
+  };
+  return {
+    choices,
+    text: () => text,
+    add,
+    /** Repeats the prompt, once, if that was asked for. */
+    begin(): void {
+      if (hasBegun || echo === null) return;
+      hasBegun = true;
+      choices.push(...(rating?.choices ?? []));
+      add(echo, true);
+    },
+  };
+}
+
+/** Begins an answer in a slot, whose cached tokens are kept as far as the prompt begins with them. */
+export async function beginAnswer(slot: Slot, question: Question): Promise<Answering> {
+  const { prompt, limit, stream, signal, logprobs, echo } = question;
+  const sequence: LlamaContextSequence = slot.sequence;
+  const rating =
+    echo === null || logprobs === null ? null : createPromptRating(slot, prompt, logprobs, question.bytesOf);
+  // The last token must be evaluated again.
+  if (rating !== null) await sequence.clearHistory();
+  else await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
+
+  let cachedTokens = sequence.nextTokenIndex;
+  const shown = createShown(question, rating);
   let firstMs: number | null = null;
   let complete = false;
   let stoppedAt: string | null = null;
@@ -79,43 +111,38 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
     const free = slot.context.tokens - 2 - sequence.nextTokenIndex;
     return lookup?.next(Math.min(most, limit - before.length - 1, free)) ?? [];
   };
-  const show = (delta: string, isLast = false): void => {
-    if (delta === '' && !(isLast && told < choices.length)) return;
-    text += delta;
-    question.onText(delta, choices.slice(told));
-    told = choices.length;
-  };
-
   /** Takes the next token of the answer; returns whether the answer is complete. */
   function take({ token, probabilities }: Sampled): boolean {
     firstMs ??= performance.now() - question.cameAt;
+    shown.begin();
     const stopToken = question.stopTokens.get(token);
     if (stopToken !== undefined) {
       stoppedAt = stopToken;
       complete = true;
       return true;
     }
-    const shown = stream.push(question.bytesOf(token, before.slice(-8)));
-    if (logprobs !== null && probabilities !== undefined && shown.stop === null) {
+    const next = stream.push(question.bytesOf(token, before.slice(-8)));
+    if (logprobs !== null && probabilities !== undefined && next.stop === null) {
       const bytesOf = (of: Token) => question.bytesOf(of, before.slice(-8));
-      choices.push(choiceOf(token, probabilities, question.temperature, logprobs, bytesOf));
+      shown.choices.push(choiceOf(token, probabilities, question.temperature, logprobs, bytesOf));
     }
     before.push(token);
-    show(shown.text);
+    shown.add(next.text);
     if (question.lookup && sampler.canDraft) {
       lookup ??= createPromptLookup(prompt);
       lookup.add(token);
     }
-    stoppedAt = shown.stop;
+    stoppedAt = next.stop;
     complete = stoppedAt !== null;
     return complete || before.length >= limit;
   }
 
   return {
     slot,
+    ratesPrompt: rating !== null,
     left: () => (before.length === 0 ? prompt.length - sequence.nextTokenIndex : 1),
     async copy({ context, sequence: from }) {
-      if (context !== slot.context || !canCopy(sequence)) return;
+      if (context !== slot.context || rating !== null || !canCopy(sequence)) return;
       const shared = from.compareContextTokens(prompt.slice(0, -1)).firstDifferentIndex;
       if (!isWorthCopying(shared, sequence.nextTokenIndex)) return;
       await copyTokens(from, sequence, shared);
@@ -123,6 +150,9 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
     },
     drafts: () => (before.length === 0 ? 0 : draft(Number.POSITIVE_INFINITY).length),
     async step(count, most) {
+      if (rating?.isComplete() === false) await rating.evaluate(count);
+      const isRated = rating?.isComplete() ?? true;
+      if (limit === 0 || !isRated) return limit === 0 && isRated;
       const from = sequence.nextTokenIndex;
       if (before.length === 0 && from + count < prompt.length) {
         const part = prompt.slice(from, from + count);
@@ -145,10 +175,11 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
     },
     async end() {
       await sampler.end();
-      show(stream.end(), true);
+      if (!signal.aborted) shown.begin();
+      shown.add(stream.end(), true);
       const durationMs = performance.now() - question.cameAt;
       return {
-        text,
+        text: shown.text(),
         promptTokens: prompt.length,
         cachedTokens,
         generatedTokens: before.length,
@@ -157,7 +188,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
         stoppedAt: stoppedAt !== null && question.toldStops.has(stoppedAt) ? stoppedAt : undefined,
         timeToFirstTokenMs: firstMs ?? durationMs,
         durationMs,
-        tokens: logprobs === null ? undefined : choices,
+        tokens: logprobs === null ? undefined : shown.choices,
       };
     },
   };

@@ -34,6 +34,10 @@ function refuseUnsupported(order: GenerateOrder): void {
       .filter((name) => order[name] !== samplingParameters[name].neutral)
       .map((name) => samplingParameters[name].field),
     ...(order.ignoreEos ? ['ignore_eos'] : []),
+    ...(order.echo ? ['echo'] : []),
+    ...(order.maxTokens === 0 ? ['max_tokens of 0'] : []),
+    ...(order.input.kind === 'tokens' ? ['prompts of token IDs'] : []),
+    ...(order.input.kind === 'text' && order.input.suffix !== undefined ? ['suffix'] : []),
     ...(order.grammar === null ? [] : ['response_format']),
   ];
   if (names.length === 0) return;

@@ -17,7 +17,13 @@ const input = v.variant('kind', [
     /** Whether the last message is the beginning of the answer, which goes on from there. */
     continues: v.optional(v.boolean()),
   }),
-  v.strictObject({ kind: v.literal('text'), text: v.string() }),
+  v.strictObject({
+    kind: v.literal('text'),
+    text: v.string(),
+    /** What follows the answer, for models whose tokenizer has infilling tokens. */
+    suffix: v.optional(v.string()),
+  }),
+  v.strictObject({ kind: v.literal('tokens'), tokens: v.array(v.number()) }),
 ]);
 
 const grammar = v.variant('kind', [
@@ -32,6 +38,7 @@ const sampling = Object.fromEntries(
 /** Every part of a request hands these fields on as they are; defaults are filled in where a process is asked. */
 const generation = v.object({
   input,
+  /** With 0, the prompt alone is evaluated, as far as its log-probabilities are asked for. */
   maxTokens: v.number(),
   temperature: v.number(),
   topP: v.number(),
@@ -46,6 +53,8 @@ const generation = v.object({
   logitBias: v.optional(v.record(v.string(), v.number()), {}),
   /** Log-probabilities of the answer's tokens, and of so many of the most likely ones in the place of each (0 to 20). */
   logprobs: v.optional(v.nullable(v.number()), null),
+  /** Whether the answer begins with the prompt; with `logprobs`, its tokens are rated, too. */
+  echo: v.optional(v.boolean(), false),
   /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
   grammar: v.optional(v.nullable(grammar), null),
   /** Whether prompt lookup may draft tokens, which changes the speed alone. */
@@ -71,9 +80,16 @@ const rated = {
   /** The natural logarithm of its probability. */
   logprob: v.number(),
 };
-const choice = v.strictObject({ ...rated, top: v.array(v.strictObject(rated)) });
+const choice = v.strictObject({
+  ...rated,
+  logprob: v.nullable(rated.logprob),
+  top: v.array(v.strictObject(rated)),
+});
 export const choices = v.array(choice);
-/** A token of an answer, and the most likely tokens in its place. */
+/**
+ * A token of an answer, and the most likely tokens in its place. The first token of a prompt, which follows nothing, has
+ * no probability.
+ */
 export type TokenChoice = v.InferOutput<typeof choice>;
 export type RatedToken = TokenChoice['top'][number];
 
@@ -90,7 +106,7 @@ export const generateResult = v.strictObject({
   stoppedAt: v.optional(v.string()),
   timeToFirstTokenMs: v.number(),
   durationMs: v.number(),
-  /** The tokens of the text, with `logprobs`. */
+  /** The tokens of the text, with `logprobs`; with `echo`, those of the prompt first. */
   tokens: v.optional(choices),
 });
 export type GenerateResult = v.InferOutput<typeof generateResult>;

@@ -138,11 +138,44 @@ function createLoadedModel(
       if (!continues) return tokenize(template.render(messages, thinking));
       return joinTokens(template.renderBegun(messages, thinking), tokenize);
     }
-    const tokens = tokenize(input.text);
+    if (input.kind === 'tokens') {
+      const unknown = input.tokens.find((token) => token >= file.tokens.length);
+      if (unknown === undefined) return input.tokens as Token[];
+      throw new AppError(
+        'invalid',
+        `The model has no token ${unknown}; its tokens are 0 to ${file.tokens.length - 1}.`,
+      );
+    }
+    const tokens =
+      input.suffix === undefined ? tokenize(input.text) : infilling(tokenize, input.text, input.suffix);
     const { bos } = model.tokens;
     // raw text gets the same beginning-of-text token as in training, unless it already has one
     if (model.tokens.shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     return tokens;
+  }
+
+  /** The prompt for what stands between two texts, in the order prefix, suffix, middle, as llama.cpp has it. */
+  function infilling(tokenize: (text: string) => Token[], before: string, after: string): Token[] {
+    const { prefix, suffix, middle } = model.tokens.infill;
+    if (prefix === null || suffix === null || middle === null) {
+      throw new AppError(
+        'invalid',
+        "The model's tokenizer has no infilling tokens, which suffix needs. Leave suffix out.",
+      );
+    }
+    return [prefix, ...tokenize(before), suffix, ...tokenize(after), middle];
+  }
+
+  /** The text that an answer begins with if it repeats its prompt. */
+  function echoOf(
+    { echo, input }: GenerateOrder,
+    prompt: readonly Token[],
+    bytesOf: Question['bytesOf'],
+  ): string | null {
+    if (!echo) return null;
+    if (input.kind === 'text') return input.text;
+    const bytes = prompt.map((token, at) => bytesOf(token, prompt.slice(Math.max(0, at - 8), at)));
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(bytes));
   }
 
   /** The text of the control tokens that belong to what reasoning stands between. */
@@ -195,8 +228,14 @@ function createLoadedModel(
         ...order.stop,
         ...(order.grammar === null ? [] : [endOfJson]),
       ];
+      const bytesOf: Question['bytesOf'] = (token, before) =>
+        (isAnswer ? tags.get(token) : undefined) ??
+        tokenBytes?.(token) ??
+        encoder.encode(model.detokenize([token], false, before));
       return scheduler.answer({
         prompt,
+        bytesOf,
+        echo: echoOf(order, prompt, bytesOf),
         signal,
         onText,
         onBegun,
@@ -216,10 +255,6 @@ function createLoadedModel(
           stops,
           order.input.kind === 'messages' && !order.input.continues ? lead : '',
         ),
-        bytesOf: (token, before) =>
-          (isAnswer ? tags.get(token) : undefined) ??
-          tokenBytes?.(token) ??
-          encoder.encode(model.detokenize([token], false, before)),
       });
     },
   };

@@ -15,6 +15,7 @@ import {
   temperatureBound,
   topPBound,
 } from '../../../domain/playground/generation-bounds.ts';
+import { maximumPromptBytes, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
 import { modelName, notList, or } from '../schemas.ts';
 import { responseFormat } from './response-format.ts';
 
@@ -24,6 +25,9 @@ export const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
 const mostAnswers = 8;
 /** Each token has an entry; OpenAI's own bound. */
 const mostBiases = 1024;
+
+/** llama.cpp's tokens are 32-bit numbers. */
+const mostTokenId = 2 ** 31 - 1;
 
 /** Far more than OpenAI's four: evaluation tasks and agents have lists of their own. */
 const mostStops = 256;
@@ -62,10 +66,12 @@ const sampling = Object.fromEntries(
   }),
 ) as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
 
+/** Evaluation programs send this many prompts in one request, and more. */
+const mostPrompts = 128;
+
 /** Fields shared by both kinds of completion. */
 const common = {
   model: modelName,
-  max_tokens: or(lengthBound),
   temperature: or(temperatureBound),
   top_p: or(topPBound),
   stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(mostStops))])),
@@ -125,6 +131,7 @@ export const chatBody = v.pipe(
     /** Hone's own field: answer with the base model. */
     as_base: or(v.boolean()),
     messages: v.pipe(v.array(message), v.minLength(1, 'must hold at least one message'), v.maxLength(10_000)),
+    max_tokens: or(lengthBound),
     max_completion_tokens: or(lengthBound),
     logprobs: or(v.boolean()),
     top_logprobs: or(wholeBetween(0, 20)),
@@ -181,20 +188,66 @@ export const chatBody = v.pipe(
   ),
 );
 
+const prompts = <const P extends v.GenericSchema>(prompt: P) =>
+  v.pipe(
+    v.array(prompt),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(mostPrompts, `must hold at most ${mostPrompts} prompts`),
+  );
+const tokenIds = v.pipe(
+  v.array(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(mostTokenId))),
+  v.minLength(1, 'must not be empty'),
+  v.maxLength(maximumLength, `must hold at most ${maximumLength} tokens`),
+);
+
 export const completionBody = v.pipe(
   v.strictObject({
     ...common,
+    /** With 0, only the log-probabilities of the prompt are told, with `echo`. */
+    max_tokens: or(wholeBetween(0, maximumLength)),
     prompt: v.union(
-      [promptBound, v.pipe(v.array(promptBound), v.length(1))],
-      'must be a text (or a list of one)',
+      [promptBound, prompts(promptBound), tokenIds, prompts(tokenIds)],
+      `must be a text, a list of token IDs, or a list of up to ${mostPrompts} of either, none of them empty`,
     ),
     logprobs: or(wholeBetween(0, 5)),
     best_of: only(1, 'must be 1: answers are not chosen among others'),
-    echo: only(false, 'must be false: the prompt is not repeated'),
-    suffix: unsupported('text after the answer is'),
+    echo: or(v.boolean()),
+    suffix: or(v.pipe(v.string(), v.maxBytes(maximumPromptBytes))),
   }),
+  v.forward(
+    v.partialCheck(
+      [['suffix'], ['echo']],
+      ({ suffix, echo }) => suffix == null || !echo,
+      'cannot be combined with echo',
+    ),
+    ['suffix'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['suffix'], ['prompt']],
+      ({ suffix, prompt }) => suffix == null || typeof [prompt].flat()[0] === 'string',
+      'needs a prompt that is text',
+    ),
+    ['suffix'],
+  ),
   v.forward(v.partialCheck([['n'], ['max_tokens']], fits, tooMuch), ['n']),
 );
+
+/** The prompts of a request, which may be one text or list of token IDs, or a list of them. */
+export function promptsOf({ prompt, suffix }: CompletionBody): PromptInput[] {
+  if (typeof prompt === 'string') return [textInput(prompt, suffix)];
+  if (typeof prompt[0] === 'number') return [{ kind: 'tokens', tokens: prompt as number[] }];
+  return (prompt as (string | number[])[]).map((one) =>
+    typeof one === 'string' ? textInput(one, suffix) : { kind: 'tokens', tokens: one },
+  );
+}
+
+type PromptInput = Exclude<PlaygroundRequest['input'], { kind: 'messages' }>;
+const textInput = (text: string, suffix: string | null | undefined): PromptInput => ({
+  kind: 'text',
+  text,
+  suffix: suffix ?? undefined,
+});
 
 /** The sampling parameters of a request by their names inside the service. */
 export const samplingOf = (body: { readonly [F in SamplingField]?: number | null | undefined }) =>

@@ -8,7 +8,7 @@ import type {
 import { asAppError } from '../../../errors.ts';
 import type { BodyWriter, Exchange } from '../../../http/exchange.ts';
 import { errorBody, namingInput } from '../errors.ts';
-import { generateTogether } from './generate-together.ts';
+import { generateTogether, repeated } from './generate-together.ts';
 import { createTextLogprobs, presentChatLogprobs } from './logprobs.ts';
 
 /** How one kind of completion formats full responses and chunks; `L` are its log-probabilities. */
@@ -77,9 +77,11 @@ interface Completion<C extends object, L> {
   readonly usage: ReturnType<typeof usageOf>;
 }
 
-/** The prompt counts once. */
-function usageOf(results: readonly PlaygroundAnswer[]) {
-  const promptTokens = results[0]?.promptTokens ?? 0;
+/** Each prompt counts once, however many of the choices answer it. */
+function usageOf(results: readonly PlaygroundAnswer[], choices: number) {
+  const promptTokens = results
+    .filter((_, index) => index % choices === 0)
+    .reduce((sum, result) => sum + result.promptTokens, 0);
   const generatedTokens = results.reduce((sum, result) => sum + result.generatedTokens, 0);
   return {
     prompt_tokens: promptTokens,
@@ -98,25 +100,27 @@ const endOf = ({ finishReason, stoppedAt }: PlaygroundAnswer) => ({
 /**
  * Responds with a completion, in full or as server-sent events.
  * @param modelName the model as named in the request, repeated in every object.
- * @param count the number of choices.
+ * @param requests one for each prompt.
+ * @param count the number of choices of each of them.
  * @returns the body, or `undefined` if it was streamed.
  */
 export async function complete<C extends object, L extends object>(
   playground: Playground,
   exchange: Exchange,
-  request: PlaygroundRequest,
+  requests: readonly PlaygroundRequest[],
   modelName: string,
   count: number,
   spelling: Spelling<C, L>,
   stream: { readonly includeUsage: boolean } | null,
 ): Promise<Completion<C, L> | undefined> {
+  const all = requests.flatMap((request) => repeated(request, count));
   const head = {
     id: `${spelling.idPrefix}${randomUUID().replaceAll('-', '')}`,
     created: Math.floor(Date.now() / 1000),
     model: modelName,
   };
   if (stream === null) {
-    const results = await generateTogether(playground, request, count, exchange.signal).catch((error) => {
+    const results = await generateTogether(playground, all, exchange.signal).catch((error) => {
       throw namingInput(error, spelling.input);
     });
     const choices = results.map((result, index) => ({
@@ -125,7 +129,7 @@ export async function complete<C extends object, L extends object>(
       logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
       ...endOf(result),
     }));
-    return { ...head, object: spelling.object, choices, usage: usageOf(results) };
+    return { ...head, object: spelling.object, choices, usage: usageOf(results, count) };
   }
 
   let writer: BodyWriter | null = null;
@@ -143,13 +147,14 @@ export async function complete<C extends object, L extends object>(
     choices,
     usage: stream.includeUsage ? usage : undefined,
   });
-  const answers = Array.from({ length: count }, () => ({
+  const answers = all.map((request) => ({
+    isRated: request.logprobs != null,
     first: true,
     logprobs: spelling.createLogprobs(),
   }));
   const sendText = (index: number, text: string, tokens: readonly TokenChoice[], reasoning: string) => {
     const answer = answers[index] as (typeof answers)[number];
-    const logprobs = request.logprobs == null ? null : answer.logprobs(tokens);
+    const logprobs = answer.isRated ? answer.logprobs(tokens) : null;
     send(
       piece(
         [{ index, ...spelling.piece(text, answer.first, reasoning), logprobs, finish_reason: null }],
@@ -159,7 +164,7 @@ export async function complete<C extends object, L extends object>(
     answer.first = false;
   };
   try {
-    const results = await generateTogether(playground, request, count, exchange.signal, {
+    const results = await generateTogether(playground, all, exchange.signal, {
       onText: sendText,
       onEnd(index, result) {
         if (answers[index]?.first) sendText(index, '', [], '');
@@ -167,7 +172,7 @@ export async function complete<C extends object, L extends object>(
         send(piece([{ index, ...choice }], null));
       },
     });
-    if (stream.includeUsage) send(piece([], usageOf(results)));
+    if (stream.includeUsage) send(piece([], usageOf(results, count)));
     send('[DONE]');
   } catch (thrown) {
     const error = namingInput(thrown, spelling.input);

@@ -12,20 +12,26 @@ export const chatLogprobs = v.object({
 /** Log-probabilities in a text completion: a list of each property. */
 export const textLogprobs = v.object({
   tokens: v.array(v.string()),
-  token_logprobs: v.array(v.number()),
-  top_logprobs: v.array(v.record(v.string(), v.number())),
+  /** `null` for the first token of a prompt, which follows nothing. */
+  token_logprobs: v.array(v.nullable(v.number())),
+  top_logprobs: v.array(v.nullable(v.record(v.string(), v.number()))),
   text_offset: v.array(v.number()),
 });
+
+/** Only the first token of a text completion's prompt has no probability. */
+const isRated = (token: TokenChoice): token is TokenChoice & RatedToken => token.logprob !== null;
 
 const presentToken = ({ text, logprob, bytes }: RatedToken) => ({ token: text, logprob, bytes });
 
 export const presentChatLogprobs = (tokens: readonly TokenChoice[]): v.InferOutput<typeof chatLogprobs> => ({
-  content: tokens.map((token) => ({ ...presentToken(token), top_logprobs: token.top.map(presentToken) })),
+  content: tokens
+    .filter(isRated)
+    .map((token) => ({ ...presentToken(token), top_logprobs: token.top.map(presentToken) })),
   refusal: null,
 });
 
 /** A token's text, or its bytes as OpenAI writes them where they are no complete text. */
-const nameOf = ({ text, bytes }: RatedToken): string =>
+const nameOf = ({ text, bytes }: Pick<RatedToken, 'text' | 'bytes'>): string =>
   text.includes('\uFFFD')
     ? `bytes:${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`
     : text;
@@ -43,7 +49,9 @@ export function createTextLogprobs() {
     tokens: tokens.map(nameOf),
     token_logprobs: tokens.map(({ logprob }) => logprob),
     top_logprobs: tokens.map((token) =>
-      Object.fromEntries([...token.top, token].map((one) => [nameOf(one), one.logprob])),
+      isRated(token)
+        ? Object.fromEntries([...token.top, token].map((one) => [nameOf(one), one.logprob]))
+        : null,
     ),
     text_offset: tokens.map(({ bytes }) => {
       const offset = continues(bytes[0]) ? Math.max(0, characters - 1) : characters;

@@ -9,6 +9,7 @@ import {
   chatBody,
   completionBody,
   defaults,
+  promptsOf,
   samplingOf,
   textOf,
 } from './bodies.ts';
@@ -98,7 +99,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
           grammar: grammarOf(body.response_format),
         };
         const count = body.n ?? 1;
-        return complete(playground, exchange, request, body.model, count, chatSpelling, streaming(body));
+        return complete(playground, exchange, [request], body.model, count, chatSpelling, streaming(body));
       },
     }),
     route({
@@ -119,16 +120,16 @@ export function completionRoutes({ modelReferences, playground }: Services) {
         404: noModel,
       },
       handle: ({ body, exchange }) => {
-        const text = [body.prompt].flat()[0] as string;
-        const request = {
-          input: { kind: 'text' as const, text },
+        const requests = promptsOf(body).map((input) => ({
+          input,
           ...options(body, null, exchange),
           ...modelOf(body),
           blend: blendOf(body),
           logprobs: body.logprobs,
-        };
+          echo: body.echo ?? undefined,
+        }));
         const count = body.n ?? 1;
-        return complete(playground, exchange, request, body.model, count, textSpelling, streaming(body));
+        return complete(playground, exchange, requests, body.model, count, textSpelling, streaming(body));
       },
     }),
   ];
