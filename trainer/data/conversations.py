@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 from trainer.data.template import Template, split
 from trainer.data.thinking import plain
+from trainer.data.tools import Given, require_written
 
 if TYPE_CHECKING:
     from trainer.protocol.row import Message
 
-ROLES = ("system", "user", "assistant")
+ROLES = ("system", "user", "assistant", "tool")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def message_fault(value: object) -> str | None:
     for message in value:
         if not isinstance(message, dict) or message.get("role") not in ROLES:
             return f"has a message whose role is none of {', '.join(ROLES)}"
-        if not isinstance(message.get("content"), str):
+        if not isinstance(message.get("content"), str) and not message.get("tool_calls"):
             return "has a message whose content is not a string"
         if not isinstance(message.get("reasoning_content", ""), (str, NoneType)):
             return "has a message whose reasoning_content is not a string"
@@ -61,9 +62,9 @@ def learned_turns(messages: list[Message]) -> list[int]:
     ]
 
 
-def to_last_answer(template: Template | None, messages: list[Message]) -> list[dict[str, str]]:
-    """The conversation up to its last learned answer, as role and content, and the reasoning of answers where
-    `template` is to learn it."""
+def to_last_answer(template: Template | None, messages: list[Message]) -> list[Given]:
+    """The conversation up to its last learned answer, as role and content, with tools and their calls, and
+    the reasoning of answers where `template` is to learn it."""
     thinking = template.thinking if template else None
     return [plain(thinking, message) for message in messages[: learned_turns(messages)[-1] + 1]]
 
@@ -72,4 +73,9 @@ def turns(template: Template, messages: list[Message]) -> list[Turn]:
     """Every learned answer of a conversation, in order. Failure `bad_tokenizer` when the template does not
     accept the conversation."""
     given = to_last_answer(template, messages)
-    return [Turn(*split(template, given[: at + 1])) for at in learned_turns(messages)]
+    found = []
+    for at in learned_turns(messages):
+        turn = Turn(*split(template, given[: at + 1]))
+        require_written(given[at], turn.completion)
+        found.append(turn)
+    return found

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
-from trainer.data import conversations, pairs
+from trainer.data import conversations, pairs, tools
 from trainer.data.template import Template
+from trainer.data.tools import Given
 from trainer.protocol.checkpoints import Checkpoint
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
@@ -143,10 +144,10 @@ class Job(JobContext):
     def conversation(self, row: Row) -> list[Message]:
         """The conversation of a row with the weights of its answers, of which a preference has the chosen."""
         if self.shape == "messages":
-            return row["messages"]
+            return tools.conversation(row, row["messages"])
         return pairs.conversation(row) if self.shape == "preference" else self.task.messages(row)
 
-    def messages(self, row: Row) -> list[dict[str, str]]:
+    def messages(self, row: Row) -> list[Given]:
         """The conversation of a row, the (last learned) answer last."""
         return conversations.to_last_answer(self.template, self.conversation(row))
 

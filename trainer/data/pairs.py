@@ -1,12 +1,13 @@
-"""Rows of preferences: a prompt (a text, or a conversation up to the user's last message) with a chosen and a
-rejected answer, each a text or a list with one message."""
+"""Rows of preferences: a prompt (a text, or a conversation up to the user's last message or results of tools)
+with a chosen and a rejected answer, each a text or a list with one message."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from trainer.data import conversations
+from trainer.data import conversations, tools
 from trainer.data.template import Template
+from trainer.data.tools import Given
 
 if TYPE_CHECKING:
     from trainer.protocol.row import Message, Row
@@ -22,15 +23,17 @@ def conversation(row: Row, answer: Answer = "chosen") -> list[Message]:
     turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     said: Message = {"role": "assistant", "content": given} if isinstance(given, str) else given[0]
     answered: Message = {"role": "assistant", "content": said["content"]}
+    if said.get("tool_calls"):
+        answered["tool_calls"] = said["tool_calls"]
     if said.get("reasoning_content") is not None:
         answered["reasoning_content"] = said["reasoning_content"]
     earlier: list[Message] = [
         {**turn, "weight": 0} if turn["role"] == "assistant" else turn for turn in turns
     ]
-    return [*earlier, answered]
+    return tools.conversation(row, [*earlier, answered])
 
 
-def messages(template: Template | None, row: Row, answer: Answer = "chosen") -> list[dict[str, str]]:
+def messages(template: Template | None, row: Row, answer: Answer = "chosen") -> list[Given]:
     """The conversation as `template` gets it."""
     return conversations.to_last_answer(template, conversation(row, answer))
 
@@ -47,5 +50,6 @@ def fault(field: str, value: object) -> str | None:
         return wrong
     roles = [message["role"] for message in value]
     if field == "prompt":
-        return None if roles[-1] == "user" else "must end with a message of the user"
+        ends = roles[-1] in ("user", "tool")
+        return None if ends else "must end with a message of the user or a result of a tool"
     return None if roles == ["assistant"] else "must have one message, of the assistant"

@@ -19,6 +19,7 @@ from trainer.data import pairs, rows
 from trainer.data.conversations import learned_turns, to_last_answer
 from trainer.data.normalizer import normalize
 from trainer.data.template import common_length, render
+from trainer.data.tools import Given, has_tools
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ ADVICE = (
 class Rendering(TypedDict):
     """What is compared: messages, whether the start of an answer is asked for, and the text in training."""
 
-    messages: list[dict[str, str]]
+    messages: list[Given]
     generation: bool
     text: str
 
@@ -98,6 +99,9 @@ def _send(job: Job, pipe: IO[bytes], numbered: Iterable[tuple[int, Row]], asked:
             job.beat_or_stop()
             rendered = rows.in_rows(batch, lambda given: [_renderings(job, row) for row in given])
             for (number, _), renderings in zip(batch, rendered, strict=True):
+                # The playground's renderer is given no tools.
+                if any(has_tools(one["messages"]) for one in renderings):
+                    continue
                 asked.extend([number] * len(renderings))
                 pipe.write("".join(f"{json.dumps(one)}\n" for one in renderings).encode())
             done += len(batch)

@@ -16,9 +16,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.data import normalizer
+from trainer.data import normalizer, tools
 from trainer.data import thinking as reasoning
 from trainer.data.content_parts import reading_texts
+from trainer.data.tools import Given
 from trainer.model.tokenizer import adds_bos
 from trainer.protocol.failures import Failure
 
@@ -40,6 +41,8 @@ HONE_TEMPLATE = (
     "{% endfor %}"
 )
 
+WITHOUT = "Set use_chat_template to false to train with Hone's minimal template."
+
 # A tokenizer without a limit names a number like 1e30.
 LARGEST_CONTEXT = 1 << 24
 
@@ -54,9 +57,11 @@ class Template:
     stop: list[str]
     source: str
     context_length: int | None
-    # As `normalizer.describe` and `thinking.describe` give them; None in templates of earlier versions.
+    # As `describe` of `normalizer`, `thinking` and `tools` gives them; None in templates of earlier
+    # versions.
     normalizer: Mapping[str, object] | None = None
     thinking: reasoning.Thinking | None = None
+    tools: tools.Tools | None = None
 
 
 # Encoder-decoders and encoders get the text without a template.
@@ -126,25 +131,35 @@ def choose(
         normalizer=normalizer.describe(tokenizer),
         thinking=reasoning.describe(text, thinking, with_text(text)),
     )
+    described = tools.describe(
+        lambda form, messages, generation: render(
+            dataclasses.replace(template, tools=form), messages, generation
+        )
+    )
+    template = dataclasses.replace(template, tools=described)
     return dataclasses.replace(template, stop=_stop_strings(tokenizer, template))
 
 
 def render(
     template: Template,
-    messages: list[dict[str, str]],
+    messages: list[Given],
     add_generation_prompt: bool,
     variables: Mapping[str, object] | None = None,
 ) -> str:
-    """`messages` (role, content, and the reasoning_content of answers) as text; with `add_generation_prompt`
-    up to the start of the answer. `variables` are further ones of the template, such as its switches.
+    """`messages` (role, content, the reasoning_content of answers, and what `tools.fields_of` gives) as text;
+    with `add_generation_prompt` up to the start of the answer. `variables` are further ones of the template,
+    such as its switches.
 
-    Failure `bad_tokenizer` when the template raises or is invalid.
+    Failure `bad_tokenizer` when the template raises or is invalid, or would leave out tools.
     """
     import jinja2
 
+    given, offered = tools.in_template(template.tools, messages)
     try:
         return _compile(template.chat_template).render(
-            messages=messages,
+            messages=given,
+            # Templates ask whether there are any.
+            **({"tools": offered} if offered else {}),
             add_generation_prompt=add_generation_prompt,
             bos_token=template.bos_token or "",
             eos_token=template.eos_token or "",
@@ -154,12 +169,12 @@ def render(
         raise Failure(
             "bad_tokenizer",
             f"The model's chat template cannot render this conversation: {error}",
-            "Set use_chat_template to false to train with Hone's minimal template.",
+            tools.ADVICE if tools.has_tools(messages) else WITHOUT,
             f"{type(error).__name__}: {error}",
         ) from error
 
 
-def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]:
+def split(template: Template, messages: list[Given]) -> tuple[str, str]:
     """The prompt and the completion of `messages`, which end with the assistant's.
 
     The prompt is the text that the playground sends. The completion ends with the end-of-turn token. Failure
@@ -177,7 +192,7 @@ def split(template: Template, messages: list[dict[str, str]]) -> tuple[str, str]
             "bad_tokenizer",
             "The model's chat template renders a prompt differently when it has an answer, so the playground "
             "would send another text than the model was trained on.",
-            "Set use_chat_template to false to train with Hone's minimal template.",
+            tools.ADVICE if tools.has_tools(messages) else WITHOUT,
             f"The prompt continues with {prompt[at : at + 60]!r}, with an answer {whole[at : at + 60]!r}.",
         )
     return prompt, _to_end(template, whole[start:])
@@ -193,7 +208,7 @@ def _to_end(template: Template, completion: str) -> str:
     return completion[:end] if end is not None else completion + (template.eos_token or "")
 
 
-def _reasoned_answer(template: Template, message: dict[str, str], prompt: str, whole: str) -> str | None:
+def _reasoned_answer(template: Template, message: Given, prompt: str, whole: str) -> str | None:
     """The last answer where the template writes its reasoning otherwise after an answer than before one.
 
     Some templates end a prompt with the tag that begins reasoning, or with empty reasoning, and leave both
@@ -220,15 +235,17 @@ def _reasoned_answer(template: Template, message: dict[str, str], prompt: str, w
     return f"{head}{thought}\n{closing}\n\n{rest.lstrip()}"
 
 
-def _answer_start(template: Template, messages: list[dict[str, str]], prompt: str, whole: str) -> int | None:
+def _answer_start(template: Template, messages: list[Given], prompt: str, whole: str) -> int | None:
     """Where the last answer begins in `whole`, a conversation whose earlier text differs from its `prompt`
     (Mistral's templates move the system message), with the white space before it that is no part of the
     prompt. None unless the text from the user's last message to the answer is as in the prompt."""
     if len(messages) < 2:
         return None
     *earlier, question, answer = messages
-    answered = [render(template, [*earlier, question, {**answer, "content": text}], False) for text in "01"]
-    before = whole[: common_length(*answered)]
+    # Calls of tools may stand where a text would.
+    plain = {name: value for name, value in answer.items() if name != "tool_calls"}
+    answered = [render(template, [*earlier, question, {**plain, "content": text}], False) for text in "01"]
+    before = whole[: min(common_length(*answered), common_length(whole, answered[0]))]
     asked = [render(template, [*earlier, {**question, "content": text}], True)[::-1] for text in "01"]
     tail = prompt[-common_length(*asked) - len(question["content"].strip()) :]
     if not answered[0].startswith(before):
@@ -299,16 +316,26 @@ def _stop_strings(tokenizer: PreTrainedTokenizerBase, template: Template) -> lis
     """
     answer = "answer"
     messages = [{"role": "user", "content": "question"}, {"role": "assistant", "content": answer}]
-    whole = render(template, messages, False)
-    tail = whole[whole.rindex(answer) + len(answer) :] if answer in whole else ""
+    tail = _behind(answer, render(template, messages, False))
     added = {token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip()}
     found = sorted(
         (token for token in added if token in tail), key=lambda token: (tail.index(token), -len(token))
     )
     stops = found[:1]
+    if found and template.tools is not None and template.tools["tools"] and template.tools["calls"]:
+        # A turn that ends with calls may end otherwise.
+        end = _behind(tools.VALUE, render(template, tools.CALLED, False)).rstrip()
+        ends = [token for token in added if end.endswith(token)]
+        if ends and (longest := max(ends, key=len)) not in stops:
+            stops.append(longest)
     if template.eos_token and template.eos_token not in stops:
         stops.append(template.eos_token)
     return stops
+
+
+def _behind(text: str, whole: str) -> str:
+    """What follows the last `text` in `whole`, if it has one."""
+    return whole[whole.rindex(text) + len(text) :] if text in whole else ""
 
 
 @lru_cache(maxsize=8)

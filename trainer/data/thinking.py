@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from trainer.data import channels
+from trainer.data import channels, tools
+from trainer.data.tools import Given
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -90,11 +91,14 @@ def prepare(text: str, mode: str, render: Callable[[str], Render]) -> str:
 
 def _inlining(opening: str, closing: str) -> str:
     """The head of a template that knows no `reasoning_content`: it puts it into the content."""
+    content = f"'{opening}\\n' + message['reasoning_content'] + '\\n{closing}\\n\\n' + message['content']"
     return (
         "{%- set with_reasoning = namespace(messages=[]) -%}{%- for message in messages -%}"
         "{%- if message['role'] == 'assistant' and message['reasoning_content'] -%}"
-        "{%- set with_reasoning.messages = with_reasoning.messages + [{'role': 'assistant', 'content': '"
-        f"{opening}\\n' + message['reasoning_content'] + '\\n{closing}\\n\\n' + message['content']}}] -%}}"
+        "{%- if message['tool_calls'] -%}{%- set with_reasoning.messages = with_reasoning.messages + "
+        f"[{{'role': 'assistant', 'content': {content}, 'tool_calls': message['tool_calls']}}] -%}}"
+        "{%- else -%}{%- set with_reasoning.messages = with_reasoning.messages + "
+        f"[{{'role': 'assistant', 'content': {content}}}] -%}}{{%- endif -%}}"
         "{%- else -%}{%- set with_reasoning.messages = with_reasoning.messages + [message] -%}{%- endif -%}"
         "{%- endfor -%}{%- set messages = with_reasoning.messages -%}"
     )
@@ -152,12 +156,13 @@ def has_reasoning(message: Message) -> bool:
     return bool(message.get("reasoning_content")) or bool(_within(message["content"], *TAGS[0])[0])
 
 
-def plain(described: Thinking | None, message: Message) -> dict[str, str]:
-    """A message as the template gets it: role and content, and `reasoning_content` where it is learned.
+def plain(described: Thinking | None, message: Message) -> Given:
+    """A message as the template gets it: role and content, what it has of tools, and `reasoning_content`
+    where it is learned.
 
     None is for templates of earlier versions and for models without conversations, which get contents as they
     are."""
-    made = {"role": message["role"], "content": message["content"]}
+    made = {"role": message["role"], "content": message["content"], **tools.fields_of(message)}
     if described is None or message["role"] != "assistant":
         return made
     within, made["content"] = _within(made["content"], described["open"], described["close"])

@@ -83,11 +83,12 @@ def score_rows(job: Job, model: PreTrainedModel, kept_rows: int, progress: Calla
 def _result(job: Job, number: int, row: Row) -> RowResult:
     if job.shape == "text":
         return RowResult(number, row["text"], None)
-    *prompt, last = job.messages(row)
-    rejected = (
-        pairs.messages(job.template, row, "rejected")[-1]["content"] if job.shape == "preference" else None
-    )
-    return RowResult(number, generate.shown_text(prompt), last["content"], rejected)
+    messages = job.messages(row)
+    rejected = None
+    if job.shape == "preference":
+        rejected = generate.reference_of(job, pairs.messages(job.template, row, "rejected"))
+    prompt = generate.shown_text(messages[:-1])
+    return RowResult(number, prompt, generate.reference_of(job, messages), rejected)
 
 
 def _length(job: Job) -> int | None:

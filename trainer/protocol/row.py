@@ -5,6 +5,21 @@ from __future__ import annotations
 from typing import TypedDict
 
 
+class Function(TypedDict):
+    """What a call calls; the arguments are JSON, as an object or its text."""
+
+    name: str
+    arguments: str
+
+
+class Call(TypedDict):
+    """A call of a tool, which a message of the role `tool` answers by its `id`."""
+
+    id: str
+    type: str
+    function: Function
+
+
 class _Said(TypedDict):
     role: str
     content: str
@@ -15,6 +30,12 @@ class Message(_Said, total=False):
 
     reasoning_content: str | None
     weight: float
+    tool_calls: list[Call]
+    # Of a message of the role `tool`.
+    tool_call_id: str
+    name: str
+    # Those of the row, in the first message of a conversation (`trainer/data/tools.py`).
+    tools: list[dict[str, object]]
 
 
 class Row(TypedDict, total=False):
@@ -29,4 +50,5 @@ class Row(TypedDict, total=False):
     chosen: str | list[Message]
     rejected: str | list[Message]
     messages: list[Message]
+    tools: list[dict[str, object]]
     text: str

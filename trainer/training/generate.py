@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.data import thinking
+from trainer.data import thinking, tools
 from trainer.data.encode import text_start
 from trainer.data.rows import row_at
 from trainer.data.template import render, split
+from trainer.data.tools import Given
 from trainer.training import answer_budget
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ BATCH = 8
 
 
 # What is answered: a conversation that ends with the user's message, or the beginning of a text.
-Prompt = list[dict[str, str]] | str
+Prompt = list[Given] | str
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,22 @@ def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
         written = [row.reference or "" for row in rows]
     else:
         conversations = [job.messages(row) for row in found]
-        rows = [Shown(messages[:-1], messages[-1]["content"]) for messages in conversations]
+        rows = [Shown(messages[:-1], reference_of(job, messages)) for messages in conversations]
         written = written_answers(job, conversations)
     return rows, answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
 
 
-def written_answers(job: Job, conversations: list[list[dict[str, str]]]) -> list[str]:
+def reference_of(job: Job, messages: list[Given]) -> str:
+    """The last answer as it is compared with generated ones: one with calls as the model writes it."""
+    if "tool_calls" not in messages[-1]:
+        return messages[-1]["content"]
+    template, tokenizer = job.template, job.tokenizer
+    ids = tokenizer(split(template, messages)[1], add_special_tokens=False).input_ids
+    stops = [tokenizer.convert_tokens_to_ids(stop) for stop in template.stop]
+    return without_reasoning(job, answer_text(thinking.decoder(tokenizer, template.thinking), ids, stops))
+
+
+def written_answers(job: Job, conversations: list[list[Given]]) -> list[str]:
     """The last answers as the model is to write them: with their reasoning, if they have any."""
     if job.family != "causal" or job.template.thinking is None:
         return [messages[-1]["content"] for messages in conversations]
@@ -130,7 +141,7 @@ def shown_text(prompt: Prompt) -> str:
         return prompt
     if len(prompt) == 1:
         return prompt[0]["content"]
-    return "\n\n".join(f"{message['role']}: {message['content']}" for message in prompt)
+    return "\n\n".join(f"{message['role']}: {tools.text_of(message)}" for message in prompt)
 
 
 def _halves(text: str) -> tuple[str, str]:

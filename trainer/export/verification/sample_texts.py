@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from trainer.data import conversations, pairs
+from trainer.data import conversations, pairs, tools
 from trainer.data.normalizer import normalize
 from trainer.data.rows import read_rows
 from trainer.data.template import Template, split
+from trainer.data.tools import Given
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 from trainer.registry import create
@@ -50,9 +51,9 @@ def sample_texts(
     return [normalize(template.normalizer, text) for text in found], ids
 
 
-def _messages(spec: Spec, template: Template, row: Row) -> list[dict[str, str]]:
+def _messages(spec: Spec, template: Template, row: Row) -> list[Given]:
     if spec.dataset.shape == "messages":
-        return conversations.to_last_answer(template, row["messages"])
+        return conversations.to_last_answer(template, tools.conversation(row, row["messages"]))
     if "prompt" in row and "chosen" in row:
         return pairs.messages(template, row)
     return conversations.to_last_answer(template, create("task", spec.task).messages(row))

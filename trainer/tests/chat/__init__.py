@@ -71,12 +71,61 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "deepseek_r1": (DEEPSEEK, [SYSTEM, *_thinking()]),
 }
 
+# Conversations with tools, which not every template has.
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
+def _call(number: int, city: str) -> dict[str, Any]:
+    arguments = json.dumps({"city": city}, ensure_ascii=False)
+    return {
+        "id": f"call0000{number}",
+        "type": "function",
+        "function": {"name": "weather", "arguments": arguments},
+    }
+
+
+ONE_CALL = [
+    {"role": "user", "content": "Is it raining in Zürich?"},
+    {"role": "assistant", "content": None, "tool_calls": [_call(1, "Zürich")]},
+    {"role": "tool", "tool_call_id": "call00001", "content": "rain, 9 °C"},
+    {"role": "assistant", "content": "Yes, at 9 °C."},
+]
+PARALLEL_CALLS = [
+    {"role": "user", "content": "Bern or Chur?"},
+    {"role": "assistant", "content": "", "tool_calls": [_call(1, "Bern"), _call(2, "Chur")]},
+    {"role": "tool", "tool_call_id": "call00001", "content": "rain"},
+    {"role": "tool", "tool_call_id": "call00002", "content": "sun"},
+    {"role": "assistant", "content": "Chur.", "weight": 0},
+    {"role": "user", "content": "And Basel?"},
+    {"role": "assistant", "content": "", "tool_calls": [_call(3, "Basel")]},
+]
+DEEPSEEK_TOOLS = {**DEEPSEEK, "added": [*DEEPSEEK["added"], "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"]}
+# As CASES, but rows with tools.
+TOOL_CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "qwen2_5+tools": (CHATML, {"messages": [SYSTEM, *PARALLEL_CALLS], "tools": [WEATHER]}),
+    "qwen3+tools": (CHATML, {"messages": PARALLEL_CALLS, "tools": [WEATHER]}),
+    "llama3_1+tools": (LLAMA, {"messages": [SYSTEM, *ONE_CALL], "tools": [WEATHER]}),
+    "mistral_tools": (
+        {"added": [*MISTRAL["added"], "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]"]},
+        {"messages": [SYSTEM, *PARALLEL_CALLS], "tools": [WEATHER]},
+    ),
+    # Its template lists no tools, and takes arguments as text.
+    "deepseekv3+tools": (DEEPSEEK_TOOLS, {"messages": ONE_CALL}),
+}
+
 
 def equip(tokenizer: Any, name: str) -> Any:
     """`tokenizer` with the tokens and the chat template of the case `name`; without a template for `hone`."""
     from tokenizers import AddedToken
 
-    tokens = dict(CASES[name][0])
+    tokens = dict((CASES.get(name) or TOOL_CASES[name])[0])
     tokenizer.add_tokens([AddedToken(token, special=True) for token in tokens.pop("added", ())])
     tokenizer.add_special_tokens(tokens)
     if name != "hone":

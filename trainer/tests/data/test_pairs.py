@@ -47,7 +47,7 @@ def test_earlier_answers_are_not_learned():
         ({"prompt": [USER, ANSWER]}, "the field prompt must end with a message of the user"),
         ({"prompt": []}, "the field prompt must be a list of messages"),
         (
-            {"prompt": [{"role": "tool", "content": "1"}]},
+            {"prompt": [{"role": "robot", "content": "1"}]},
             "the field prompt has a message whose role is none of",
         ),
         ({"chosen": [ANSWER, ANSWER]}, "the field chosen must have one message, of the assistant"),

@@ -163,6 +163,7 @@ def test_the_stored_template_is_what_was_used(tmp_path):
     assert told.pop("thinking")["mode"] == "keep"
     assert told == {
         "normalizer": None,
+        "tools": {"tools": False, "calls": False, "results": True, "arguments": "object"},
         "version": 1,
         "task": "text-generation",
         "chat_template": CHATML,
