@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainer.importing.conversation import messages_of, refuse_tools
+from trainer.importing.conversation import messages_of
 from trainer.importing.faults import BadRow
 from trainer.importing.template import Template
+from trainer.importing.tools import OFFERED, Calls, offered
 from trainer.importing.values import text_of, value_at
 from trainer.protocol.contracts import ROW_SHAPES
 
 Row = dict[str, Any]
+
+TOOLS = (*OFFERED, "parallel_tool_calls")
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
         shape = "sharegpt" if _is_sharegpt(first[conversation]) else "openai-chat"
         if conversation == "messages" and first["messages"] == _or_none(convert, first):
             shape = "messages"
-        kept = [name for name in columns if name in (conversation, "system", "tools", "functions")]
+        kept = [name for name in columns if name in (conversation, "system", *TOOLS)]
         return Conversion(shape, "messages", convert, kept)
     if has("instruction") and has("output"):
         fields = [name for name in ("instruction", "input", "output", "system", "history") if has(name)]
@@ -64,12 +67,12 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
     if has("prompt") and has("completion"):
         if isinstance(first["prompt"], list):
             return Conversion(
-                "prompt-completion", "messages", _prompt_completion, ["prompt", "completion", "tools"]
+                "prompt-completion", "messages", _prompt_completion, ["prompt", "completion", *TOOLS]
             )
         columns_of = {"input": "prompt", "output": "completion"}
         return _mapped("prompt-completion", "input-output", columns_of)
     if has("chosen") and has("rejected") and isinstance(first["chosen"], list):
-        fields = [name for name in ("prompt", "chosen", "rejected", "tools") if has(name)]
+        fields = [name for name in ("prompt", "chosen", "rejected", *TOOLS) if has(name)]
         return Conversion("preference", "preference", _preference, fields)
     for shape in ("preference", "question-answer", "input-output"):
         if all(has(field) for field in ROW_SHAPES[shape]):
@@ -83,7 +86,7 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
 def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
     fields = {field: columns[field] for field in ROW_SHAPES[target]}
     if target == "messages":
-        return Conversion(shape, target, _conversation(columns["messages"]), [columns["messages"]])
+        return Conversion(shape, target, _conversation(columns["messages"]), [columns["messages"], *TOOLS])
 
     def convert(row: Row) -> Row:
         if target == "preference":
@@ -141,7 +144,7 @@ def _with_system(made: Row, system: Template, row: Row) -> Row:
         content = ""
     if content.strip() and messages[0]["role"] != "system":
         messages = [{"role": "system", "content": content}, *messages]
-    return {"messages": messages}
+    return {"messages": messages, **{name: made[name] for name in TOOLS if name in made}}
 
 
 def _optional(row: Row, column: str) -> str:
@@ -168,12 +171,11 @@ def _alpaca_messages(row: Row) -> Row:
 
 def _conversation(column: str) -> Callable[[Row], Row]:
     def convert(row: Row) -> Row:
-        refuse_tools(row)
         messages = messages_of(value_at(row, column), column)
         system = row.get("system")
         if isinstance(system, str) and system and messages[0]["role"] != "system":
             messages.insert(0, {"role": "system", "content": system})
-        return {"messages": messages}
+        return {"messages": messages, **offered(row)}
 
     return convert
 
@@ -191,17 +193,17 @@ def _or_none(convert: Callable[[Row], Row], row: Row) -> object:
 
 def _prompt_completion(row: Row) -> Row:
     """A conversation of which the completion alone is learned."""
-    refuse_tools(row)
+    calls = Calls()
     prompt = [
         {**turn, "weight": 0} if turn["role"] == "assistant" else turn
-        for turn in messages_of(row.get("prompt"), "prompt", learned=False)
+        for turn in messages_of(row.get("prompt"), "prompt", learned=False, calls=calls)
     ]
-    return {"messages": prompt + messages_of(row.get("completion"), "completion")}
+    completion = messages_of(row.get("completion"), "completion", calls=calls)
+    return {"messages": prompt + completion, **offered(row)}
 
 
 def _preference(row: Row) -> Row:
     """Conversations: the prompt may stand in `prompt`, or at the beginning of both answers."""
-    refuse_tools(row)
     chosen, rejected = (messages_of(row.get(side), side, learned=False) for side in ("chosen", "rejected"))
     prompt = row.get("prompt")
     if isinstance(prompt, list):
@@ -215,21 +217,21 @@ def _preference(row: Row) -> Row:
             raise BadRow(f'column "{side}" does not begin with the prompt', side)
         if turns[-1]["role"] != "assistant":
             raise BadRow(f'column "{side}" does not end with an assistant message', side)
-    if not before or before[-1]["role"] != "user":
-        raise BadRow("the prompt does not end with a user message", "prompt")
+    if not before or before[-1]["role"] not in ("user", "tool"):
+        raise BadRow("the prompt does not end with a message of the user or a tool", "prompt")
     # Weights are for supervised rows: both answers of a preference are learned from.
     for turn in (*before, *chosen, *rejected):
         turn.pop("weight", None)
-    return {"prompt": before, "chosen": chosen[-1:], "rejected": rejected[-1:]}
+    return {"prompt": before, "chosen": chosen[-1:], "rejected": rejected[-1:], **offered(row)}
 
 
 def _openai_preference(row: Row) -> Row:
     given = row.get("input")
     if not isinstance(given, dict):
         raise BadRow('column "input" must hold an object with messages', "input")
-    refuse_tools(given)
     return _preference(
         {
+            **{name: given.get(name) for name in TOOLS},
             "prompt": given.get("messages"),
             "chosen": row.get("preferred_output"),
             "rejected": row.get("non_preferred_output"),

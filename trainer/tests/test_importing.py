@@ -138,6 +138,13 @@ def test_a_wrong_byte_is_found_behind_any_chunk(tmp_path):
 
 
 U, A = {"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}
+LOOK = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+
+
+def called(*identifiers: str) -> dict[str, Any]:
+    function = {"name": "look", "arguments": '{"at": 1}'}
+    calls = [{"id": one, "type": "function", "function": function} for one in identifiers]
+    return {"role": "assistant", "content": "", "tool_calls": calls}
 
 
 def converted(row: dict[str, Any]) -> Any:
@@ -155,8 +162,96 @@ def test_preferences_become_a_prompt_and_one_answer_each():
     assert converted({"prompt": "U", "chosen": [A], "rejected": [bad]}) == ("preference", wanted)
     with pytest.raises(BadRow, match="rejected"):
         converted({"chosen": [U, A], "rejected": [{**U, "content": "V"}, bad]})
-    with pytest.raises(BadRow, match="tools"):
-        converted({**openai, "input": {"messages": [U], "tools": [{}]}})
+    tools = {"tools": [LOOK], "parallel_tool_calls": False}
+    assert converted({**openai, "input": {"messages": [U], **tools}})[1] == {**wanted, **tools}
+
+
+def said(identifier: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": identifier, "content": "seen"}
+
+
+BARE = LOOK["function"]
+TEXT = json.dumps({"name": "look", "arguments": {"at": 1}})
+
+
+@pytest.mark.parametrize(
+    ("row", "turns"),
+    [
+        # OpenAI's, with its older names, and without IDs as on the hub.
+        (
+            {
+                "messages": [U, {**called("c", "d"), "content": None}, said("d"), said("c"), A],
+                "tools": [LOOK],
+            },
+            [U, called("c", "d"), said("d"), said("c"), A],
+        ),
+        (
+            {
+                "messages": [
+                    U,
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "function_call": BARE | {"arguments": '{"at": 1}'},
+                    },
+                    {"role": "function", "name": "look", "content": "seen"},
+                    A,
+                ],
+                "functions": [BARE],
+            },
+            [U, called("call_1"), said("call_1"), A],
+        ),
+        (
+            {
+                "messages": [
+                    U,
+                    {
+                        **A,
+                        "content": "",
+                        "tool_calls": [{"function": {"name": "look", "arguments": {"at": 1}}}] * 2,
+                    },
+                    {"role": "tool", "name": "look", "content": "seen"},
+                    {"role": "tool", "content": [{"type": "text", "text": "seen"}]},
+                    A,
+                ],
+                "tools": json.dumps([LOOK]),
+            },
+            [U, called("call_1", "call_2"), said("call_1"), said("call_2"), A],
+        ),
+        # ShareGPT's, and the texts of Hermes.
+        (
+            {
+                "conversations": [
+                    {"from": "human", "value": "U"},
+                    {"from": "function_call", "value": TEXT},
+                    {"from": "observation", "value": "seen"},
+                    {"from": "gpt", "value": "A"},
+                ],
+                "tools": json.dumps([BARE]),
+            },
+            [U, called("call_1"), said("call_1"), A],
+        ),
+        (
+            {
+                "conversations": [
+                    {"from": "human", "value": "U"},
+                    {
+                        "from": "gpt",
+                        "value": f"<tool_call>\n{TEXT}\n</tool_call>\n<tool_call>\n{TEXT}\n</tool_call>",
+                    },
+                    {"from": "tool", "value": "<tool_response>\nseen\n</tool_response>"},
+                    {"from": "tool", "value": "seen"},
+                    {"from": "gpt", "value": "A"},
+                ],
+                "tools": [json.dumps(BARE)],
+            },
+            [U, called("call_1", "call_2"), said("call_1"), said("call_2"), A],
+        ),
+    ],
+)
+def test_calls_of_tools_become_those_of_openai(row, turns):
+    found = converted(row)[1]
+    assert found == {"messages": turns, "tools": [LOOK]}
 
 
 def test_a_completion_alone_is_learned_of_a_prompt_with_turns():
@@ -177,7 +272,10 @@ def test_alpaca_with_a_system_message_and_history_is_a_conversation():
         ([U], "no assistant"),
         ([U, {**A, "weight": 0}], "no assistant"),
         ([U, {**A, "weight": 0.5}], "weight"),
-        ([U, {"role": "tool", "content": "A"}], "tool calls"),
+        ([U, {"role": "tool", "content": "A"}, A], "message 2 is the result of a tool that no"),
+        ([U, {**A, "tool_calls": [{}]}], "message 2 has a call without the name"),
+        ([U, {**A, "tool_calls": [{"name": "look", "arguments": "[1]"}]}], "message 2 calls look with"),
+        ([{**U, "tool_calls": [{"name": "look"}]}, A], "message 1 calls tools, and is not"),
         ([U, {"role": "assistant", "content": None}], "no text"),
         ([U, {"content": "A"}], "role"),
         ([U, 5], "object"),
