@@ -14,7 +14,7 @@ export type RowShape = keyof typeof rowShapes;
 export const rowShapeNames = Object.keys(rowShapes) as [RowShape, ...RowShape[]];
 
 /** The roles of a conversation, in OpenAI's format. */
-export const messageRoles = ['system', 'user', 'assistant'] as const;
+export const messageRoles = ['system', 'user', 'assistant', 'tool'] as const;
 
 /** The minimum number of rows for training (docs/specification.md, Limits). */
 export const minimumRows = 10;

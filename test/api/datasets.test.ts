@@ -60,7 +60,7 @@ test('rows of other tools are named, and converted without losing a turn', async
   assert.is((await service.call('POST', '/api/datasets/support.jsonl/convert')).status, 400);
 });
 
-test('rows in formats of OpenAI that are not trained on as they are, are converted; tool calls are refused', async () => {
+test('rows in formats of OpenAI that are not trained on as they are, are converted', async () => {
   const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
   const sent = async (name: string, row: object) =>
     client.files.create({
@@ -97,6 +97,34 @@ test('rows in formats of OpenAI that are not trained on as they are, are convert
       },
     ],
   };
+  const weather = { name: 'weather', parameters: { type: 'object', properties: {} } };
+  const question = { role: 'user', content: 'Weather?' };
+  formats.functions = [
+    {
+      messages: [
+        question,
+        { role: 'assistant', content: null, function_call: { name: 'weather', arguments: '{}' } },
+        { role: 'function', name: 'weather', content: 'rain' },
+        { role: 'assistant', content: 'Rain' },
+      ],
+      functions: [weather],
+    },
+    {
+      messages: [
+        question,
+        {
+          ...{ role: 'assistant', content: '' },
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: 'rain' },
+        { role: 'assistant', content: 'Rain' },
+      ],
+      tools: [{ type: 'function', function: weather }],
+    },
+  ];
+  // What is trained as it is, stays as it is.
+  const calling = { ...formats.functions[1], parallel_tool_calls: false };
+  formats.tools = [calling, calling];
   for (const [name, [row, wanted]] of Object.entries(formats)) {
     const file = await sent(name, row);
     assert.equal([file.filename, file.status], [`${name}.jsonl`, 'processed']);
@@ -105,16 +133,13 @@ test('rows in formats of OpenAI that are not trained on as they are, are convert
     assert.equal(JSON.parse(text.split('\n')[0] as string), wanted);
     await client.files.delete(file.id);
   }
-  const tools = {
-    messages: [
-      { role: 'user', content: 'Weather?' },
-      { role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'w' } }] },
-    ],
+  const unasked = {
+    messages: [question, { role: 'tool', content: 'rain' }, { role: 'assistant', content: 'Rain' }],
   };
-  const refused = await sent('tools', tools).catch((error) => error);
+  const refused = await sent('unasked', unasked).catch((error) => error);
   assert.is(refused.status, 400);
-  assert.match(refused.message, /tool/i);
-  assert.is((await service.call('GET', '/api/datasets/tools.jsonl')).status, 404);
+  assert.match(refused.message, /Line 1: .*result of a tool that no earlier message calls/);
+  assert.is((await service.call('GET', '/api/datasets/unasked.jsonl')).status, 404);
 });
 
 test('a preview shows the tokens of rows, which of them carry loss, and what is cut off', async () => {

@@ -315,7 +315,7 @@ test('faults are told by line and column, and nothing of the file is listed', as
       'tool',
       chats([u, { ...a, tool_calls: [{}] }, a]),
       13,
-      /Line 13: message 2 has "tool_calls": tool calls/,
+      /Line 13: message 2 has a call without the name of its function/,
     ],
     [
       'image',

@@ -1,32 +1,6 @@
 import { messageRoles } from '../../../contract/rows.ts';
-
-/** The kind of a value, for messages. */
-export const kindOf = (value: unknown): string =>
-  value === null
-    ? 'null'
-    : Array.isArray(value)
-      ? 'an array'
-      : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`;
-
-/** Why a text with a lone surrogate is refused. */
-export const halfCharacter =
-  'contains half of a surrogate pair (such as \\ud83d without \\ude00), which is no character; remove it';
-
-export const hasHalfCharacter = (text: string): boolean => /\p{Surrogate}/u.test(text);
-
-/** Fields of a row or message that would change what is learned. */
-const toolFields = ['tools', 'functions', 'tool_calls', 'function_call'];
-const toolRoles = ['tool', 'function'];
-const toolAdvice = 'tool calls are not supported yet; remove the row, or its tool calls';
-
-const isEmpty = (value: unknown) =>
-  value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-
-/** The first field of a row or message that belongs to tool calls, as an error; `null` without one. */
-export function toolFault(entry: Readonly<Record<string, unknown>>): string | null {
-  const found = toolFields.find((name) => Object.hasOwn(entry, name) && !isEmpty(entry[name]));
-  return found === undefined ? null : `"${found}": ${toolAdvice}`;
-}
+import { halfCharacter, hasHalfCharacter, kindOf } from './kinds.ts';
+import { callsFault, hasCalls } from './tool-rules.ts';
 
 /**
  * The errors of a conversation for training; empty if it has none.
@@ -45,22 +19,29 @@ export function conversationFaults(value: unknown, field: string): string[] {
 }
 
 /** The errors of the messages of a list, each with the field and its place. */
-export const messageFaults = (messages: readonly unknown[], field: string): string[] =>
-  messages.flatMap((message, index) =>
-    faultsOfMessage(message).map((fault) => `${field}[${index}]: ${fault}`),
+export function messageFaults(messages: readonly unknown[], field: string): string[] {
+  const open = new Set<string>();
+  return messages.flatMap((message, index) =>
+    faultsOfMessage(message, open).map((fault) => `${field}[${index}]: ${fault}`),
   );
+}
 
-function faultsOfMessage(value: unknown): string[] {
+/** @param open see `callsFault`. */
+function faultsOfMessage(value: unknown, open: Set<string>): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return [`a message must be an object with role and content, found ${kindOf(value)}`];
   const message = value as Readonly<Record<string, unknown>>;
   const { role, content } = message;
-  const tools = toolFault(message);
-  if (tools !== null) return [tools];
-  if (toolRoles.includes(String(role))) return [`role "${role}": ${toolAdvice}`];
-  return [roleFault(role), contentFault(content), reasoningFault(message), weightFault(message)].filter(
-    (fault) => fault !== null,
-  );
+  const calls = callsFault(message, open);
+  if (calls !== null) return [calls];
+  // Answers of OpenAI's that call tools have no content.
+  const isCalling = (content === null || content === undefined) && hasCalls(message);
+  return [
+    roleFault(role),
+    isCalling ? null : contentFault(content),
+    reasoningFault(message),
+    weightFault(message),
+  ].filter((fault) => fault !== null);
 }
 
 function roleFault(role: unknown): string | null {

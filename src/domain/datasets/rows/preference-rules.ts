@@ -1,8 +1,8 @@
 import { messageFaults } from './conversation-rules.ts';
 
 /**
- * The errors of a list in a field of a preference: `prompt` is a conversation up to the user's last message, `chosen`
- * and `rejected` are each one message of the assistant. Empty if there are none.
+ * The errors of a list in a field of a preference: `prompt` is a conversation up to the user's last message or the
+ * results of tools, `chosen` and `rejected` are each one message of the assistant. Empty if there are none.
  */
 export function preferenceFaults(messages: readonly unknown[], field: string): string[] {
   const faults = messageFaults(messages, field);
@@ -11,7 +11,7 @@ export function preferenceFaults(messages: readonly unknown[], field: string): s
   const last = turns.at(-1);
   if (last === undefined) return [`field "${field}" has no messages`];
   if (field === 'prompt') {
-    return last.role === 'user'
+    return last.role === 'user' || last.role === 'tool'
       ? []
       : [`field "prompt" must end with a message of the user, found one of the ${last.role}`];
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A SHA-1 that is the same for rows that are equal by these fields, however their JSON is written. */
+/** A SHA-1 that is the same for rows that are equal by these fields and their tools, however their JSON is written. */
 export function rowDigest(text: string, fields: readonly string[]): Buffer {
   return createHash('sha1').update(contentOf(text, fields)).digest();
 }
@@ -9,7 +9,8 @@ export function rowDigest(text: string, fields: readonly string[]): Buffer {
 function contentOf(text: string, fields: readonly string[]): string {
   try {
     const row = JSON.parse(text.replace(/^\ufeff/, '')) as Readonly<Record<string, unknown>>;
-    return JSON.stringify(fields.map((field) => row[field]));
+    const isTalk = fields.includes('messages') || fields.includes('prompt');
+    return JSON.stringify((isTalk ? [...fields, 'tools'] : fields).map((field) => row[field]));
   } catch {
     return text;
   }

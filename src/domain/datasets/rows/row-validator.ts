@@ -1,15 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { minimumRows, type RowShape, rowShapeNames, rowShapes } from '../../../contract/rows.ts';
 import { scanRows } from '../../../native/scan-rows.ts';
-import {
-  conversationFaults,
-  halfCharacter,
-  hasHalfCharacter,
-  kindOf,
-  toolFault,
-} from './conversation-rules.ts';
+import { conversationFaults } from './conversation-rules.ts';
+import { isDeeper, maximumDepth } from './depth.ts';
 import { foreignShapeOf } from './foreign-shape.ts';
+import { halfCharacter, hasHalfCharacter, kindOf } from './kinds.ts';
 import { preferenceFaults } from './preference-rules.ts';
+import { toolsFaults } from './tool-rules.ts';
 
 /** An error in a dataset. `line` starts at 1 and is `null` for an error of the whole file. */
 export interface RowError {
@@ -30,9 +27,6 @@ export interface Validation {
 const maximumErrors = 100;
 /** Longer rows are rejected; no model's context could hold them. */
 export const maximumLineBytes = 2 ** 24;
-
-/** Deeper values are rejected: Python's JSON parser fails at about 1,000. */
-const maximumDepth = 100;
 
 /**
  * Validates JSONL in chunks, with memory bounded by the longest line. All rows must have the shape of the first
@@ -84,8 +78,8 @@ export function createRowValidator(allowed: readonly RowShape[] | null) {
         fail(line, field, `field "${field}" ${halfCharacter}`);
       }
     }
-    const tools = shape === 'messages' || Array.isArray(row.prompt) ? toolFault(row) : null;
-    if (tools !== null) fail(line, null, tools);
+    if (shape === 'messages' || Array.isArray(row.prompt))
+      for (const fault of toolsFaults(row)) fail(line, 'tools', fault);
   }
 
   /** Counts valid rows on a fast path, which covers nearly all rows of a valid file. */
@@ -129,12 +123,6 @@ export function createRowValidator(allowed: readonly RowShape[] | null) {
       return { valid: totalErrors === 0, shape, numExamples, errors, totalErrors };
     },
   };
-}
-
-/** Whether a parsed value has arrays or objects in more than `levels` levels. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** A line's row, `null` for a blank line, or an error message. */

@@ -53,7 +53,7 @@ test('each fault is told with its line, field and message', () => {
     [
       { ...talk, prompt: [{ ...user, role: 'human' }] },
       'prompt',
-      'prompt[0]: role must be one of system, user, assistant, found "human"',
+      'prompt[0]: role must be one of system, user, assistant, tool, found "human"',
     ],
     [{ ...talk, rejected: [] }, 'rejected', 'field "rejected" has no messages'],
     [
@@ -74,7 +74,7 @@ test('each fault is told with its line, field and message', () => {
     [
       { ...talk, chosen: [{ ...answer, tool_calls: [{ id: 'c' }] }] },
       'chosen',
-      'chosen[0]: "tool_calls": tool calls are not supported yet; remove the row, or its tool calls',
+      'chosen[0]: tool_calls[0]: function must be an object with a name, found null',
     ],
     [
       { ...talk, rejected: [{ role: 'assistant' }] },
@@ -101,7 +101,7 @@ test('each fault is told with its line, field and message', () => {
   const tools = validate([...Array(10).fill(talk), { ...talk, tools: [{ type: 'function' }] }]);
   assert.equal(
     tools.errors.map(({ message }) => message),
-    ['Line 11: "tools": tool calls are not supported yet; remove the row, or its tool calls'],
+    ['Line 11: tools[0]: function must be an object with a name, found null'],
   );
 });
 

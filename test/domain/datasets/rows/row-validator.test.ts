@@ -161,27 +161,15 @@ test('a conversation is a list of messages, and each fault is told with its line
     ],
     [
       { messages: [{ ...user, role: 'human' }, answer] },
-      'messages[0]: role must be one of system, user, assistant, found "human"',
+      'messages[0]: role must be one of system, user, assistant, tool, found "human"',
     ],
     [
       { messages: [{ ...user, role: 'developer' }, answer] },
-      'messages[0]: role must be one of system, user, assistant, found "developer"; importing the dataset turns developer into system',
+      'messages[0]: role must be one of system, user, assistant, tool, found "developer"; importing the dataset turns developer into system',
     ],
     [
       { messages: [{ content: 'q' }, answer] },
-      'messages[0]: role must be one of system, user, assistant, found null',
-    ],
-    [
-      { messages: [user, { ...answer, tool_calls: [{ id: 'c' }] }] },
-      'messages[1]: "tool_calls": tool calls are not supported yet; remove the row, or its tool calls',
-    ],
-    [
-      { messages: [user, answer, { role: 'tool', content: '{}' }] },
-      'messages[2]: role "tool": tool calls are not supported yet; remove the row, or its tool calls',
-    ],
-    [
-      { messages: [user, answer], tools: [{ type: 'function' }] },
-      '"tools": tool calls are not supported yet; remove the row, or its tool calls',
+      'messages[0]: role must be one of system, user, assistant, tool, found null',
     ],
     [
       { messages: [user, 'a'] },
@@ -207,6 +195,109 @@ test('a conversation is a list of messages, and each fault is told with its line
   assert.match(
     messages(validate(`${lines.slice(0, 12).join('\n')}\n${half}`))[0] as string,
     /half of a surrogate/,
+  );
+});
+
+test('tools, calls and results are those of OpenAI, and each fault is told with its line and message', () => {
+  const user = { role: 'user', content: 'q' };
+  const tool = (name: string, parameters?: unknown) => ({ type: 'function', function: { name, parameters } });
+  const call = (id: string, args: unknown = '{"city":"Bern"}', name: unknown = 'weather') => ({
+    ...{ id, type: 'function', function: { name, arguments: args } },
+  });
+  const calls = (...tool_calls: unknown[]) => ({ role: 'assistant', content: null, tool_calls });
+  const result = (tool_call_id?: string) => ({ role: 'tool', content: 'rain', tool_call_id });
+  const tools = [tool('weather', { type: 'object', properties: { city: { type: 'string' } } })];
+  const good = [
+    { messages: [user, calls(call('a'), call('b')), result('b'), result('a')], tools },
+    { messages: [user, { role: 'assistant', tool_calls: [call('a', { city: 'Bern' }), call('b', '')] }] },
+    {
+      messages: [user, { ...calls(call('a')), content: 'I look.', weight: 0 }, result('a'), calls(call('a'))],
+      tools: Array.from({ length: 300 }, (_, at) => tool(`tool-${at}`)),
+      parallel_tool_calls: false,
+    },
+  ];
+  const bad: [unknown, string][] = [
+    [
+      { messages: [user, calls({ ...call('a'), id: undefined })] },
+      'messages[1]: tool_calls[0]: a call needs an id; importing the dataset adds it',
+    ],
+    [{ messages: [user, calls(call('a', '{}', ' '))] }, 'messages[1]: tool_calls[0]: function has no name'],
+    [
+      { messages: [user, calls(call('a'), call('a'))] },
+      'messages[1]: tool_calls[1]: the ID "a" is used twice',
+    ],
+    [
+      { messages: [user, calls(call('a', '[1]'))] },
+      'messages[1]: tool_calls[0]: arguments must be JSON text of an object, found that of an array',
+    ],
+    [
+      { messages: [user, calls(call('a', 3))] },
+      'messages[1]: tool_calls[0]: arguments must be JSON text of an object, found a number',
+    ],
+    [
+      { messages: [user, calls(call('a', '{"x":"\\ud83d"}'))] },
+      'messages[1]: tool_calls[0]: arguments: contains half of a surrogate pair (such as \\ud83d without \\ude00), which is no character; remove it',
+    ],
+    [
+      { messages: [{ ...user, tool_calls: [call('a')] }, calls(call('a'))] },
+      'messages[0]: tool_calls is only for messages of the assistant; remove it',
+    ],
+    [
+      { messages: [user, calls(call('a')), result('b')] },
+      'messages[2]: tool_call_id "b" is that of no call in the message of the assistant before, or was answered already',
+    ],
+    [
+      { messages: [user, calls(call('a')), result()] },
+      'messages[2]: a message of a tool needs the tool_call_id of its call',
+    ],
+    [
+      { messages: [user, { role: 'assistant', content: null, tool_calls: [] }] },
+      'messages[1]: content must be a string, found null',
+    ],
+    [
+      { messages: [user, { role: 'assistant', content: null, function_call: { name: 'f' } }] },
+      'messages[1]: "function_call" is not read; importing the dataset turns it into tool_calls',
+    ],
+    [
+      { messages: [user, calls(call('a'))], functions: [{ name: 'f' }] },
+      '"functions" is not read; importing the dataset turns it into tools',
+    ],
+    [
+      { messages: [user, calls(call('a'))], tools: [tool('f'), tool('f')] },
+      'tools[1]: the name "f" is that of tools[0], too',
+    ],
+    [
+      { messages: [user, calls(call('a'))], tools: [tool('f', 'text')] },
+      'tools[0]: parameters must be a JSON schema of the type "object", found a string',
+    ],
+    [
+      { messages: [user, calls(call('a'))], tools: [tool('f', { type: 'string' })] },
+      'tools[0]: parameters must be a JSON schema of the type "object", found the type "string"',
+    ],
+    [
+      { messages: [user, calls(call('a'))], tools: [{ type: 'function' }] },
+      'tools[0]: function must be an object with a name, found null',
+    ],
+    [
+      { messages: [user, calls(call('a'))], tools: 'f' },
+      'field "tools" must be a list of tools, found a string',
+    ],
+    [
+      { messages: [user, calls(call('a'))], parallel_tool_calls: 'no' },
+      'field "parallel_tool_calls" must be true or false, found a string',
+    ],
+  ];
+  const lines = [...good, ...good, ...good, good[0], ...bad.map(([value]) => value)].map((value) =>
+    JSON.stringify(value),
+  );
+  assert.equal(
+    messages(validate(lines.join('\n'))),
+    bad.map(([, fault], index) => `Line ${index + 11}: ${fault}`),
+  );
+  const text = JSON.stringify({ messages: [user, calls(call('a', '{"city":'))] });
+  assert.match(
+    messages(validate(`${lines.slice(0, 10).join('\n')}\n${text}`))[0] as string,
+    /^Line 11: messages\[1\]: tool_calls\[0\]: arguments are not JSON \(/,
   );
 });
 
