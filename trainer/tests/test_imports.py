@@ -54,7 +54,10 @@ def test_a_training_imports_no_package_that_it_does_not_use(models, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("kind", "top"),
-    [("gemma3", {"strategy": "dpo"}), ("t5", {"task": "summarization"})],
+    [
+        ("gemma3", {"strategy": "dpo"}),
+        pytest.param("t5", {"task": "summarization"}, marks=pytest.mark.long),
+    ],
 )
 def test_other_trainings_are_the_same_in_a_fresh_process(
     models, tmp_path: Path, kind: str, top: dict
