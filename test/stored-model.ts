@@ -28,14 +28,18 @@ interface Shape {
   /** The most tokens of a prompt and its answer. */
   readonly context?: number;
   readonly layers?: number;
+  /** Its chat template; by default the contents of messages alone. */
+  readonly chatTemplate?: string;
 }
+
+const contents = "{% for message in messages %}{{ message['content'] }}{% endfor %}";
 
 /** Stores a tiny model of random weights with its template, without a training. */
 export function storeModel(
   dataDir: string,
   name = 'tiny',
   trained?: Trained,
-  { context = 64, layers = 2 }: Shape = {},
+  { context = 64, layers = 2, chatTemplate = contents }: Shape = {},
 ): StoredModel {
   const modelId = randomUUID();
   const path = join(dataDir, 'model_checkpoints', modelId);
@@ -46,7 +50,7 @@ export function storeModel(
   if (trained !== undefined) writeTinyAdapter(join(path, 'adapter.gguf'), trained.adapter);
   if (trained?.note !== undefined) writeFileSync(join(path, 'base.json'), JSON.stringify(trained.note));
   const template = {
-    chat_template: "{% for message in messages %}{{ message['content'] }}{% endfor %}",
+    chat_template: chatTemplate,
     ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: context, source: 'hone' },
   };
   writeFileSync(join(path, 'template.json'), JSON.stringify(template));

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AppError } from '../../src/errors.ts';
 import { readTemplate } from '../../src/inference/template/render.ts';
+import { root } from '../folders.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'hone-template-'));
 const path = join(directory, 'template.json');
@@ -58,6 +59,77 @@ test('a missing or damaged template is refused', async () => {
     const error = await readTemplate(path).catch((thrown: unknown) => thrown);
     assert.instance(error, AppError);
   }
+});
+
+/** The folder of the trainer's packages. */
+function packages(): string {
+  const venv = join(root, 'trainer', '.venv');
+  const lib = join(venv, 'lib');
+  const unix = existsSync(lib) ? readdirSync(lib).find((name) => name.startsWith('python')) : undefined;
+  return unix === undefined ? join(venv, 'Lib', 'site-packages') : join(lib, unix, 'site-packages');
+}
+
+const calls = [
+  { id: 'call_1', name: 'find', arguments: '{"q": "a"}' },
+  { id: 'call_2', name: 'stop', arguments: '{}' },
+];
+const results = calls.map(({ id, name }, at) => ({
+  role: 'tool',
+  content: `result ${at}`,
+  answers: { id, name },
+}));
+const called = [{ role: 'user', content: 'Go.' }, { role: 'assistant', content: '', calls }, ...results];
+const tools = [{ type: 'function' as const, function: { name: 'find', description: 'Looks it up.' } }];
+
+test('calls and results are as the templates of models write them', async () => {
+  const expected: [template: string, style: string, isListed: boolean, texts: string[]][] = [
+    [
+      'qwen3',
+      'hermes',
+      true,
+      ['<tool_call>\n{"name": "find", "arguments": {"q": "a"}}\n</tool_call>', 'result 1'],
+    ],
+    // One call for each answer, with its result behind it.
+    [
+      'llama3_1',
+      'llama',
+      true,
+      [
+        '{"name": "find", "parameters": {"q": "a"}}<|eot_id|><|start_header_id|>ipython<|end_header_id|>\n\n"result 0"',
+        '{"name": "stop", "parameters": {}}<|eot_id|>',
+      ],
+    ],
+    [
+      'gptoss',
+      'gpt-oss',
+      true,
+      [
+        'to=functions.find<|channel|>commentary json<|message|>{"q": "a"}<|call|><|start|>functions.find',
+        'functions.stop',
+      ],
+    ],
+    ['gemma4', 'gemma 4', true, ['<|tool_call>call:find{q:<|"|>a<|"|>}<tool_call|>']],
+    ['qwen3_5_think', 'qwen 3.5', true, ['<function=find>\n<parameter=q>\na\n</parameter>']],
+    [
+      'deepseekv3',
+      'deepseek',
+      false,
+      ['function<｜tool▁sep｜>find\n```json\n{"q": "a"}\n```', '｜>stop\n```json\n{}'],
+    ],
+  ];
+  for (const [name, style, isListed, texts] of expected) {
+    const text = readFileSync(join(packages(), 'trl', 'chat_templates', `${name}.jinja`), 'utf8');
+    store(`{%- macro strftime_now(format) -%}01 Jan 2025{%- endmacro -%}${text}`);
+    const template = await readTemplate(path);
+    assert.is(template.toolStyle?.name, style);
+    const rendered = template.render(called);
+    for (const part of texts) assert.ok(rendered.includes(part), `${part} in ${rendered}`);
+    if (isListed) assert.match(template.render(talk, undefined, tools), 'Looks it up.');
+    else assert.throws(() => template.render(talk, undefined, tools), /does not list tools/);
+  }
+  store('{% for message in messages %}{{ message.content }}{% endfor %}');
+  const bare = await readTemplate(path);
+  assert.throws(() => bare.render(called), /no place for calls/);
 });
 
 test.run();

@@ -46,7 +46,12 @@ export function errorBody(error: AppError) {
 export function namingInput(thrown: unknown, field: string, isList = false): unknown {
   if (!(thrown instanceof AppError) || thrown.kind !== 'invalid') return thrown;
   const { kind, details } = thrown;
-  const { index, promptTokens, contextTokens } = details;
+  const { index, promptTokens, contextTokens, field: named } = details;
+  if (typeof named === 'string')
+    return new AppError(kind, thrown.message, {
+      cause: thrown,
+      issues: [{ loc: ['body', named], msg: thrown.message, type: 'model_input' }],
+    });
   if (index === undefined && contextTokens === undefined) return thrown;
   // OpenAI's words: clients such as LangChain find out by them that a conversation is too long.
   const message =

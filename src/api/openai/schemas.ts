@@ -3,6 +3,8 @@ import { exportOutcome } from '../../domain/job-record/job.ts';
 
 /** A field that may be absent or null. */
 export const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
+/** A field of OpenAI's that would change the answer, but is not supported. */
+export const unsupported = (what: string) => v.optional(v.null(`${what} not supported; leave it out`));
 /** valibot's `object` also accepts arrays. */
 export const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
 export const modelName = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));

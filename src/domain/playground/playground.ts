@@ -12,6 +12,13 @@ import { jobName } from '../job-record/job.ts';
 import type { Model, Models } from '../models/models.ts';
 import { trainedModelOf } from '../models/trained-model.ts';
 import { type AnswerFigures, createAnswerFigures } from './answer-figures.ts';
+import {
+  answerFormOf,
+  type OnAnswer,
+  type PlaygroundAnswer,
+  thinkingFor,
+  withParts,
+} from './answer-parts.ts';
 import type { Bases } from './bases.ts';
 import { type ModelMemory, memoryOf } from './memory.ts';
 import {
@@ -22,11 +29,12 @@ import {
   type Source,
   type Strength,
 } from './mixture.ts';
-import { type OnAnswer, type PlaygroundAnswer, thinkingOf, withReasoning } from './reasoning.ts';
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine/engine.ts';
-export { jsonSchemaFaults } from '../../inference/worker/json-schema.ts';
-export type { OnAnswer, PlaygroundAnswer } from './reasoning.ts';
+export type { ToolUse } from '../../inference/protocol/generation.ts';
+export { jsonSchemaFaults, type SchemaFault } from '../../inference/worker/json-schema.ts';
+export type { OnAnswer, PlaygroundAnswer } from './answer-parts.ts';
+export type { CallDelta } from './calls/tool-split.ts';
 
 /** A generation request. Messages are rendered with the training template; text is used as it is. */
 export interface PlaygroundRequest extends Generation, Strength {
@@ -82,6 +90,13 @@ export const userPrompt = (prompt: string): Generation['input'] => ({
 
 const withoutGguf = (name: string): AppError =>
   new AppError('invalid', `The model ${name} has no GGUF file, which embeddings need.`);
+
+const withoutCalls = (name: string): AppError =>
+  new AppError(
+    'invalid',
+    `The chat template of ${name} has no tools, or calls in a form that is not known. Leave tools out, or choose a model that was trained to call them.`,
+    { details: { field: 'tools' } },
+  );
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the engines and who waits for them
 export function createPlayground(options: {
@@ -211,8 +226,10 @@ export function createPlayground(options: {
         noteUser(weights.modelKey, first.counter);
         const { input, grammar } = request;
         const isChat = input.kind === 'messages';
-        // An answer of a grammar has no room for reasoning.
-        const thinking = isChat ? (input.thinking ?? (grammar ? false : undefined)) : undefined;
+        const form = isChat ? await answerFormOf(template) : { thinking: null, toolStyle: null };
+        const use = (isChat && input.tools) || null;
+        if (use !== null && form.toolStyle === null) throw withoutCalls(first.counter);
+        const thinking = isChat ? thinkingFor(input, grammar != null, form) : undefined;
         const generate = (heard: OnText | undefined) =>
           engine.generate(
             {
@@ -225,7 +242,7 @@ export function createPlayground(options: {
             { onText: heard, signal },
           );
         const begun = isChat && input.continues ? (input.messages.at(-1) ?? null) : null;
-        return withReasoning(isChat ? await thinkingOf(template) : null, thinking, begun, onText, generate);
+        return withParts(form, thinking, begun, use, onText, generate);
       };
       return figures.counted(first.counter, () =>
         counted(first, () => (other === undefined ? answer() : counted(other, answer))),

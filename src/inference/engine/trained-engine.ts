@@ -27,7 +27,12 @@ export interface TrainedEngine
 
 /** @throws AppError `invalid` for what only llama.cpp does. */
 function refuseUnsupported(order: GenerateOrder): void {
+  const { input } = order;
+  const hasTools =
+    input.kind === 'messages' &&
+    (input.tools !== undefined || input.messages.some(({ calls, answers }) => calls ?? answers));
   const names = [
+    ...(hasTools ? ['tools'] : []),
     ...(order.logprobs === null ? [] : ['logprobs']),
     ...(Object.keys(order.logitBias).length === 0 ? [] : ['logit_bias']),
     ...samplingNames

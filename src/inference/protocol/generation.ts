@@ -2,6 +2,27 @@
 import * as v from 'valibot';
 import { type SamplingName, samplingNames, samplingParameters } from '../../contract/sampling.ts';
 
+/** A tool, as templates list it. */
+const tool = v.strictObject({
+  type: v.literal('function'),
+  function: v.strictObject({
+    name: v.string(),
+    description: v.exactOptional(v.string()),
+    parameters: v.exactOptional(v.record(v.string(), v.unknown())),
+  }),
+});
+const toolUse = v.strictObject({
+  tools: v.array(tool),
+  /** Whether the answer may be a call, must be one, or must be one of this tool. */
+  choice: v.union([v.picklist(['auto', 'required']), v.strictObject({ name: v.string() })]),
+  /** Whether an answer may have several calls. */
+  parallel: v.boolean(),
+  /** The tools whose arguments must follow their schema where the answer must be a call. */
+  strict: v.array(v.string()),
+});
+export type ToolUse = v.InferOutput<typeof toolUse>;
+
+const said = { id: v.string(), name: v.string() };
 const input = v.variant('kind', [
   v.strictObject({
     kind: v.literal('messages'),
@@ -10,8 +31,12 @@ const input = v.variant('kind', [
         role: v.string(),
         content: v.string(),
         reasoning_content: v.optional(v.string()),
+        calls: v.optional(v.array(v.strictObject({ ...said, arguments: v.string() }))),
+        answers: v.optional(v.strictObject(said)),
       }),
     ),
+    /** The tools that the answer may call. */
+    tools: v.optional(toolUse),
     /** Turns reasoning on or off where the template can. */
     thinking: v.optional(v.boolean()),
     /** Whether the last message is the beginning of the answer, which goes on from there. */

@@ -4,9 +4,11 @@ import * as v from 'valibot';
 import { AppError } from '../../errors.ts';
 import { begunAnswer } from './begun-answer.ts';
 import type { Joined } from './join-tokens.ts';
-import type { Message } from './message.ts';
+import type { Message, Tool } from './message.ts';
 import { createNormalizer, storedNormalizer, unsupportedNormalizer } from './normalize.ts';
 import { compileTemplate } from './python-jinja.ts';
+import { probeTools, type ToolForms, withCalls } from './tool-messages.ts';
+import { type ToolStyle, toolStyleOf } from './tool-styles.ts';
 
 const storedTemplate = v.object({
   chat_template: v.string(),
@@ -46,22 +48,29 @@ export interface StoredTemplate {
   /**
    * Renders the prompt for the next answer. @throws AppError `invalid` when the template rejects the messages.
    * @param thinking turns reasoning on or off where the template can; off ends reasoning that it begins all the same.
+   * @param tools those that it lists.
    */
-  render(messages: readonly Message[], thinking?: boolean): string;
+  render(messages: readonly Message[], thinking?: boolean, tools?: readonly Tool[]): string;
   /** Renders a conversation that ends with an answer. @throws AppError as `render` does. */
   renderAnswered(messages: readonly Message[]): string;
   /**
    * Renders a conversation that ends with the beginning of an answer. @throws AppError as `render` does, and where the
    * template leaves out reasoning that was given.
    */
-  renderBegun(messages: readonly Message[], thinking?: boolean): Joined;
+  renderBegun(messages: readonly Message[], thinking?: boolean, tools?: readonly Tool[]): Joined;
+  /** How its model writes calls; `null` if that is not known. */
+  toolStyle: ToolStyle | null;
   /** A text as the tokenizer of the training normalizes it before it makes tokens. */
   normalize(text: string): string;
 }
 
-/** What a `template.json` says of reasoning; `null` in those of earlier versions. @throws AppError as `readTemplate`. */
-export async function readThinking(path: string) {
-  return (await readStored(path)).thinking;
+/**
+ * What a `template.json` says of the parts of an answer: how reasoning stands in it (`null` in those of earlier versions), and
+ * calls of tools (`null` if that is not known). @throws AppError as `readTemplate`.
+ */
+export async function readAnswerForm(path: string) {
+  const { thinking, chat_template: text } = await readStored(path);
+  return { thinking, toolStyle: toolStyleOf(text) };
 }
 
 async function readStored(path: string): Promise<v.InferOutput<typeof storedTemplate>> {
@@ -93,22 +102,39 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
     throw unreadable(path, cause);
   }
   const { thinking: reasoning } = stored;
-  const rendered = (messages: readonly Message[], isPrompt: boolean, thinking?: boolean): string => {
+  const bare = (
+    messages: readonly object[],
+    isPrompt: boolean,
+    tools: readonly Tool[],
+    more: object,
+  ): string =>
+    template({
+      messages,
+      add_generation_prompt: isPrompt,
+      bos_token: stored.bos_token ?? '',
+      eos_token: stored.eos_token ?? '',
+      // Templates ask whether there are any.
+      ...(tools.length > 0 ? { tools } : {}),
+      ...more,
+    });
+  let forms: ToolForms | null = null;
+  const rendered = (
+    messages: readonly Message[],
+    isPrompt: boolean,
+    thinking?: boolean,
+    tools: readonly Tool[] = [],
+  ): string => {
     const isSwitched = thinking !== undefined && reasoning !== null && reasoning.switch !== null;
+    const hasCalls = messages.some(({ calls, answers }) => calls !== undefined || answers !== undefined);
+    if (hasCalls || tools.length > 0)
+      forms ??= probeTools((probed, listed) => bare(probed, true, listed, {}));
+    if (tools.length > 0 && !forms?.listsTools) throw unknownTools('does not list tools');
+    if (hasCalls && forms?.calls === null) throw unknownTools('has no place for calls of tools', 'messages');
+    const form = forms?.calls ?? { arguments: 'text', content: '', isParallel: true };
     try {
-      return template({
-        messages: messages.map(({ role, content, reasoning_content }) => ({
-          role,
-          content,
-          // Templates ask whether it is there.
-          ...(reasoning_content ? { reasoning_content } : {}),
-        })),
-        add_generation_prompt: isPrompt,
-        bos_token: stored.bos_token ?? '',
-        eos_token: stored.eos_token ?? '',
-        // Templates have defaults of their own.
-        ...(isSwitched ? { [reasoning.switch as string]: thinking } : {}),
-      });
+      // Templates have defaults of their own.
+      const more = isSwitched ? { [reasoning.switch as string]: thinking } : {};
+      return bare(withCalls(messages, form), isPrompt, tools, more);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new AppError('invalid', `The model's template does not accept these messages: ${reason}`, {
@@ -116,22 +142,32 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
       });
     }
   };
-  const prompted = (messages: readonly Message[], thinking?: boolean): string => {
-    const prompt = rendered(messages, true, thinking);
+  const prompted = (messages: readonly Message[], thinking?: boolean, tools?: readonly Tool[]): string => {
+    const prompt = rendered(messages, true, thinking, tools);
     return thinking === false && reasoning !== null ? prompt + withoutSwitch(reasoning, prompt) : prompt;
   };
   return {
     stop: stored.stop,
     contextLength: stored.context_length,
     tags: reasoning === null ? '' : [reasoning.open, reasoning.close, reasoning.final].join(''),
+    toolStyle: toolStyleOf(stored.chat_template),
     render: prompted,
     renderAnswered: (messages) => rendered(messages, false),
-    renderBegun: (messages, thinking) =>
+    renderBegun: (messages, thinking, tools) =>
       begunAnswer(messages, thinking, reasoning, (said, isPrompt) =>
-        isPrompt ? prompted(said, thinking) : rendered(said, false, thinking),
+        isPrompt ? prompted(said, thinking, tools) : rendered(said, false, thinking, tools),
       ),
     normalize,
   };
+}
+
+/** @param field of the request. */
+function unknownTools(what: string, field = 'tools'): AppError {
+  return new AppError(
+    'invalid',
+    `The model’s chat template ${what}. Leave tools out, or choose a model that was trained to call them.`,
+    { details: { field } },
+  );
 }
 
 /** What follows a prompt that is not to reason, and whose template cannot do it (`without_switch` in thinking.py). */

@@ -118,7 +118,8 @@ function createLoadedModel(
     return {
       template,
       lead,
-      tags: tagsOf(template),
+      tags: tagsOf(template.tags),
+      toolTags: tagsOf(template.tags + (template.toolStyle?.tokens ?? '')),
       longest: Math.min(contextTokens, template.contextLength ?? contextTokens),
     };
   }
@@ -134,9 +135,9 @@ function createLoadedModel(
     const { input } = order;
     const tokenize = (text: string) => model.tokenize(template.normalize(text), true);
     if (input.kind === 'messages') {
-      const { messages, thinking, continues } = input;
-      if (!continues) return tokenize(template.render(messages, thinking));
-      return joinTokens(template.renderBegun(messages, thinking), tokenize);
+      const { messages, thinking, continues, tools } = input;
+      if (!continues) return tokenize(template.render(messages, thinking, tools?.tools));
+      return joinTokens(template.renderBegun(messages, thinking, tools?.tools), tokenize);
     }
     if (input.kind === 'tokens') {
       const unknown = input.tokens.find((token) => token >= file.tokens.length);
@@ -178,8 +179,8 @@ function createLoadedModel(
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(bytes));
   }
 
-  /** The text of the control tokens that belong to what reasoning stands between. */
-  function tagsOf({ tags }: StoredTemplate): Map<number, Uint8Array> {
+  /** The control tokens that `tags` has, with their texts. */
+  function tagsOf(tags: string): Map<number, Uint8Array> {
     const found = new Map<number, Uint8Array>();
     for (const [token, text] of file.tokens.entries())
       if (text !== '' && file.tokenTypes[token] === controlToken && tags.includes(text))
@@ -211,7 +212,11 @@ function createLoadedModel(
     },
     async generate(order, signal, onText, onBegun) {
       const cameAt = performance.now();
-      const { template, lead, tags, longest } = await templateAt(order.templatePath);
+      const { template, lead, tags: own, toolTags, longest } = await templateAt(order.templatePath);
+      const use = order.input.kind === 'messages' ? order.input.tools : undefined;
+      const style = use === undefined ? null : template.toolStyle;
+      const callsAs = use === undefined || use.choice === 'auto' ? null : style;
+      const tags = style === null ? own : toolTags;
       const prompt = promptOf(order, template);
       if (prompt.length === 0) throw new AppError('invalid', 'The prompt is empty.');
       if (prompt.length >= longest) {
@@ -221,11 +226,13 @@ function createLoadedModel(
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
-      const sampling = await samplingOf(order, prompt, llama, model, file.tokens.length);
+      const sampling = await samplingOf(order, prompt, llama, model, file.tokens.length, callsAs);
       const isAnswer = order.input.kind === 'messages';
       const stops = [
         ...(isAnswer && !order.ignoreEos ? template.stop : []),
         ...order.stop,
+        ...(style?.stops ?? []),
+        ...(style === null || style.close === '' || use?.parallel ? [] : [style.close.trim()]),
         ...(order.grammar === null ? [] : [endOfJson]),
       ];
       const bytesOf: Question['bytesOf'] = (token, before) =>
@@ -246,7 +253,7 @@ function createLoadedModel(
         sampling,
         temperature: order.temperature,
         logprobs: order.logprobs,
-        hasGrammar: order.grammar !== null,
+        hasGrammar: order.grammar !== null || callsAs !== null,
         lookup: order.lookup,
         stopTokens: stopTokensOf(stops),
         goesOn: order.ignoreEos ? everyToken : isAnswer ? new Set(tags.keys()) : noTokens,

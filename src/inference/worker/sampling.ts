@@ -8,6 +8,8 @@ import {
 } from 'node-llama-cpp';
 import { AppError } from '../../errors.ts';
 import type { GenerateOrder } from '../protocol/generation.ts';
+import type { ToolStyle } from '../template/tool-styles.ts';
+import { callGrammar } from './call-grammar.ts';
 import { readJsonSchema } from './json-schema.ts';
 
 type Llama = Awaited<ReturnType<typeof getLlama>>;
@@ -93,6 +95,7 @@ function penaltyOf(
  *
  * @param prompt its tokens, which `repetitionPenalty` counts
  * @param vocabulary the number of the model's tokens
+ * @param callsAs how the answer is a call, if it must be one
  * @throws AppError `invalid` for a token that the model has not or that cannot be biased, a schema that cannot be used, or
  *   penalties that cannot be combined
  */
@@ -102,9 +105,14 @@ export async function samplingOf(
   llama: Llama,
   model: LlamaModel,
   vocabulary: number,
+  callsAs: ToolStyle | null,
 ): Promise<(answer: readonly Token[]) => SequenceEvaluateOptions> {
   const tokenBias = biasOf(order, model, vocabulary);
-  const grammar = order.grammar === null ? null : await grammarOf(order.grammar, llama);
+  const use = order.input.kind === 'messages' ? order.input.tools : undefined;
+  const grammar =
+    callsAs !== null && use !== undefined
+      ? await llama.createGrammar({ grammar: await callGrammar(callsAs, use, llama) })
+      : order.grammar && (await grammarOf(order.grammar, llama));
   const repeatPenalty = penaltyOf(order, prompt);
   const seed = order.seed ?? Math.floor(Math.random() * 2 ** 32);
   return (answer) => ({

@@ -16,8 +16,10 @@ import {
   topPBound,
 } from '../../../domain/playground/generation-bounds.ts';
 import { maximumPromptBytes, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
-import { modelName, notList, or } from '../schemas.ts';
+import { modelName, notList, or, unsupported } from '../schemas.ts';
+import { isBegun, messages } from './messages.ts';
 import { responseFormat } from './response-format.ts';
+import { hasChosen, toolChoice, tools } from './tools.ts';
 
 /** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
 export const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
@@ -51,8 +53,6 @@ const logitBias = v.pipe(
   ]),
   v.check((biases) => Object.keys(biases).length <= mostBiases, `must have at most ${mostBiases} tokens`),
 );
-/** A field of OpenAI's that would change the answer, but is not supported. */
-const unsupported = (what: string) => v.optional(v.null(`${what} not supported; leave it out`));
 /** A list of what is not supported: an empty one changes nothing. */
 const none = (what: string) =>
   or(v.pipe(v.array(v.unknown()), v.empty(`${what} not supported; leave it out`)));
@@ -103,34 +103,12 @@ const fits = (body: {
 }) => (body.n ?? 1) * (body.max_completion_tokens ?? body.max_tokens ?? defaults.maxTokens) <= maximumLength;
 const tooMuch = `n times the most tokens of an answer must be at most ${maximumLength}`;
 
-const textPart = v.object({ type: v.literal('text', 'only text is supported'), text: v.string() });
-/** With the fields of an answer, which clients send back. */
-const message = v.strictObject({
-  role: v.picklist(['system', 'developer', 'user', 'assistant']),
-  content: v.union([v.string(), v.array(textPart)], 'must be a text or a list of text parts'),
-  /** The reasoning of an earlier answer; the template keeps it or leaves it out. */
-  reasoning_content: or(v.string()),
-  name: or(v.string()),
-  refusal: unsupported('refusals are'),
-  annotations: or(v.array(v.unknown())),
-  audio: unsupported('audio is'),
-  tool_calls: unsupported('tool calls are'),
-  function_call: unsupported('function calls are'),
-});
-
-/** The text of a message. */
-export const textOf = (content: v.InferOutput<typeof message>['content']): string =>
-  typeof content === 'string' ? content : content.map(({ text }) => text).join('');
-
-const isBegun = (last: v.InferOutput<typeof message> | undefined): boolean =>
-  last?.role === 'assistant' && (textOf(last.content) !== '' || Boolean(last.reasoning_content));
-
 export const chatBody = v.pipe(
   v.strictObject({
     ...common,
     /** Hone's own field: answer with the base model. */
     as_base: or(v.boolean()),
-    messages: v.pipe(v.array(message), v.minLength(1, 'must hold at least one message'), v.maxLength(10_000)),
+    messages,
     max_tokens: or(lengthBound),
     max_completion_tokens: or(lengthBound),
     logprobs: or(v.boolean()),
@@ -145,8 +123,8 @@ export const chatBody = v.pipe(
     prompt_cache_key: or(v.string()),
     prompt_cache_retention: or(v.string()),
     modalities: or(v.array(v.literal('text', 'only text is supported'))),
-    tool_choice: or(v.picklist(['none', 'auto'], 'must be none or auto: tools are not supported')),
-    tools: none('tools are'),
+    tools: or(tools),
+    tool_choice: or(toolChoice),
     functions: none('functions are'),
     function_call: or(v.picklist(['none', 'auto'], 'must be none or auto: functions are not supported')),
     audio: unsupported('audio is'),
@@ -175,6 +153,23 @@ export const chatBody = v.pipe(
       ({ continue_final_message: continues, response_format: format }) =>
         !continues || (format?.type ?? 'text') === 'text',
       'must be text with continue_final_message: a format holds from the beginning of an answer',
+    ),
+    ['response_format'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['tools'], ['tool_choice']],
+      hasChosen,
+      'must be none or auto, or stand for a tool of tools: there is no such tool',
+    ),
+    ['tool_choice'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['tools'], ['tool_choice'], ['response_format']],
+      ({ tools: given, tool_choice: choice, response_format: format }) =>
+        !given?.length || choice === 'none' || (format?.type ?? 'text') === 'text',
+      'must be text where the answer may be a call of one of tools',
     ),
     ['response_format'],
   ),

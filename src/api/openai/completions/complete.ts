@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { jsonOf } from '../../../domain/playground/calls/json-value.ts';
 import type {
+  CallDelta,
+  OnAnswer,
   Playground,
   PlaygroundAnswer,
   PlaygroundRequest,
@@ -19,45 +22,67 @@ export interface Spelling<C extends object, L extends object> {
   /** The field of the request that is the prompt. */
   readonly input: string;
   /** The choice of a full response. */
-  whole(text: string, reasoning: string | null): C;
+  whole(answer: Pick<PlaygroundAnswer, 'text' | 'reasoning' | 'calls'>): C;
   /** The choice of a chunk; the first one may have more fields. */
-  piece(text: string, first: boolean, reasoning: string): object;
+  piece(text: string, first: boolean, reasoning: string, calls: readonly CallDelta[]): object;
   /** What presents the tokens of one answer, in one or several parts. */
   createLogprobs(): (tokens: readonly TokenChoice[]) => L;
 }
 
 export const chatSpelling: Spelling<
-  { message: { role: string; content: string; refusal: null; reasoning_content: string | undefined } },
+  {
+    message: {
+      role: string;
+      content: string | null;
+      refusal: null;
+      reasoning_content: string | undefined;
+      tool_calls:
+        | { id: string; type: 'function'; function: { name: string; arguments: string } }[]
+        | undefined;
+    };
+  },
   ReturnType<typeof presentChatLogprobs>
 > = {
   idPrefix: 'chatcmpl-',
   object: 'chat.completion',
   pieceObject: 'chat.completion.chunk',
   input: 'messages',
-  whole: (content, reasoning) => ({
+  whole: ({ text, reasoning, calls }) => ({
     message: {
       role: 'assistant',
-      content,
+      content: text === '' && calls.length > 0 ? null : text,
       refusal: null,
       reasoning_content: reasoning ?? undefined,
+      tool_calls:
+        calls.length === 0
+          ? undefined
+          : calls.map(({ id, ...called }) => ({ id, type: 'function', function: called })),
     },
   }),
-  piece: (content, first, reasoning) => ({
+  piece: (content, first, reasoning, calls) => ({
     delta: {
       role: first ? 'assistant' : undefined,
       reasoning_content: reasoning || undefined,
-      content: content === '' && (!first || reasoning !== '') ? undefined : content,
+      content: content === '' && (!first || reasoning !== '' || calls.length > 0) ? undefined : content,
+      tool_calls: calls.length === 0 ? undefined : calls.map(presentCall),
     },
   }),
   createLogprobs: () => presentChatLogprobs,
 };
+
+const presentCall = ({ index, id, name, arguments: text }: CallDelta) => ({
+  index,
+  id,
+  type: id === undefined ? undefined : ('function' as const),
+  function: { name, arguments: text },
+});
 
 export const textSpelling: Spelling<{ text: string }, ReturnType<ReturnType<typeof createTextLogprobs>>> = {
   idPrefix: 'cmpl-',
   object: 'text_completion',
   pieceObject: 'text_completion',
   input: 'prompt',
-  whole: (text) => ({ text }),
+  whole: ({ text }) => ({ text }),
   piece: (text) => ({ text }),
   createLogprobs: createTextLogprobs,
 };
@@ -92,9 +117,13 @@ function usageOf(results: readonly PlaygroundAnswer[], choices: number) {
   };
 }
 
-const endOf = ({ finishReason, stoppedAt }: PlaygroundAnswer) => ({
-  finish_reason: finishReason === 'length' ? 'length' : 'stop',
-  stop_reason: stoppedAt,
+/** Whether an answer is calls that can be made: their arguments are JSON. */
+const isCall = ({ calls }: PlaygroundAnswer) =>
+  calls.length > 0 && calls.every(({ arguments: text }) => jsonOf(text) !== undefined);
+
+const endOf = (answer: PlaygroundAnswer) => ({
+  finish_reason: answer.finishReason === 'length' ? 'length' : isCall(answer) ? 'tool_calls' : 'stop',
+  stop_reason: answer.stoppedAt,
 });
 
 /**
@@ -125,7 +154,7 @@ export async function complete<C extends object, L extends object>(
     });
     const choices = results.map((result, index) => ({
       index,
-      ...spelling.whole(result.text, result.reasoning),
+      ...spelling.whole(result),
       logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
       ...endOf(result),
     }));
@@ -152,12 +181,12 @@ export async function complete<C extends object, L extends object>(
     first: true,
     logprobs: spelling.createLogprobs(),
   }));
-  const sendText = (index: number, text: string, tokens: readonly TokenChoice[], reasoning: string) => {
+  const sendText = (index: number, ...[text, tokens, reasoning, calls]: Parameters<OnAnswer>) => {
     const answer = answers[index] as (typeof answers)[number];
     const logprobs = answer.isRated ? answer.logprobs(tokens) : null;
     send(
       piece(
-        [{ index, ...spelling.piece(text, answer.first, reasoning), logprobs, finish_reason: null }],
+        [{ index, ...spelling.piece(text, answer.first, reasoning, calls), logprobs, finish_reason: null }],
         null,
       ),
     );
@@ -167,8 +196,8 @@ export async function complete<C extends object, L extends object>(
     const results = await generateTogether(playground, all, exchange.signal, {
       onText: sendText,
       onEnd(index, result) {
-        if (answers[index]?.first) sendText(index, '', [], '');
-        const choice = { ...spelling.piece('', false, ''), logprobs: null, ...endOf(result) };
+        if (answers[index]?.first) sendText(index, '', [], '', []);
+        const choice = { ...spelling.piece('', false, '', []), logprobs: null, ...endOf(result) };
         send(piece([{ index, ...choice }], null));
       },
     });

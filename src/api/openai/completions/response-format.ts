@@ -1,5 +1,9 @@
 import * as v from 'valibot';
-import { jsonSchemaFaults, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
+import {
+  jsonSchemaFaults,
+  type PlaygroundRequest,
+  type SchemaFault,
+} from '../../../domain/playground/playground.ts';
 import { or } from '../schemas.ts';
 
 /** The keys of a JSON pointer (RFC 6901). */
@@ -9,21 +13,35 @@ const keysOf = (pointer: string): string[] =>
     .slice(1)
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-const schema = v.pipe(
-  v.looseObject({}),
-  v.rawCheck(({ dataset, addIssue }) => {
-    if (!dataset.typed) return;
-    const input = dataset.value;
-    for (const { path, message } of jsonSchemaFaults(input)) {
-      const [first, ...others] = keysOf(path).map((key) => ({
+type AddIssue = Parameters<Parameters<typeof v.rawCheck<object>>[0]>[0]['addIssue'];
+type Path = NonNullable<Parameters<AddIssue>[0]>['path'];
+
+/** Tells what a grammar cannot express of a schema. @param before the path to it from where the check is. */
+export function addSchemaFaults(
+  faults: readonly SchemaFault[],
+  input: object,
+  addIssue: AddIssue,
+  before: readonly NonNullable<Path>[0][] = [],
+): void {
+  for (const { path, message } of faults) {
+    const [first, ...others] = [
+      ...before,
+      ...keysOf(path).map((key) => ({
         type: 'unknown' as const,
         origin: 'value' as const,
         input,
         key,
         value: undefined,
-      }));
-      addIssue(first === undefined ? { message } : { message, path: [first, ...others] });
-    }
+      })),
+    ];
+    addIssue(first === undefined ? { message } : { message, path: [first, ...others] });
+  }
+}
+
+const schema = v.pipe(
+  v.looseObject({}),
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (dataset.typed) addSchemaFaults(jsonSchemaFaults(dataset.value), dataset.value, addIssue);
   }),
 );
 

@@ -11,11 +11,12 @@ import {
   defaults,
   promptsOf,
   samplingOf,
-  textOf,
 } from './bodies.ts';
 import { chatSpelling, complete, textSpelling } from './complete.ts';
+import { messagesOf } from './messages.ts';
 import { grammarOf } from './response-format.ts';
 import { chatCompletion, chatEvent, completion } from './schemas.ts';
+import { toolUseOf } from './tools.ts';
 
 const tag = 'openai';
 const refused: ResponseDoc = {
@@ -77,17 +78,13 @@ export function completionRoutes({ modelReferences, playground }: Services) {
         404: noModel,
       },
       handle: ({ body, exchange }) => {
-        const messages = body.messages.map(({ role, content, reasoning_content: reasoning }) => ({
-          role: role === 'developer' ? 'system' : role,
-          content: textOf(content),
-          reasoning_content: reasoning || undefined,
-        }));
         const { reasoning_effort: effort, chat_template_kwargs: asked } = body;
         const thinking = asked?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
         const request = {
           input: {
             kind: 'messages' as const,
-            messages,
+            messages: messagesOf(body.messages),
+            tools: toolUseOf(body),
             thinking,
             continues: body.continue_final_message ?? undefined,
           },

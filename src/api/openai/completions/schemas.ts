@@ -18,6 +18,16 @@ const finish = {
 };
 const ofChat = { ...finish, logprobs: v.nullable(chatLogprobs) };
 
+const called = { name: v.string(), arguments: v.string() };
+const toolCall = v.object({ id: v.string(), type: v.literal('function'), function: v.object(called) });
+/** The first part of a call has its ID and name, the others have the text of its arguments. */
+const toolCallPart = v.object({
+  index: v.number(),
+  id: v.optional(v.string()),
+  type: v.optional(v.literal('function')),
+  function: v.object({ name: v.optional(v.string()), arguments: v.string() }),
+});
+
 export const chatCompletion = v.object({
   ...head,
   choices: v.array(
@@ -25,10 +35,13 @@ export const chatCompletion = v.object({
       ...ofChat,
       message: v.object({
         role: v.string(),
-        content: v.string(),
+        /** `null` if the answer is only calls. */
+        content: v.nullable(v.string()),
         refusal: v.null(),
         /** What the model wrote before its answer, if its template marks reasoning. */
         reasoning_content: v.optional(v.string()),
+        /** The calls of the request's tools. */
+        tool_calls: v.optional(v.array(toolCall)),
       }),
     }),
   ),
@@ -44,6 +57,7 @@ const chatPiece = v.object({
         role: v.optional(v.string()),
         content: v.optional(v.nullable(v.string())),
         reasoning_content: v.optional(v.string()),
+        tool_calls: v.optional(v.array(toolCallPart)),
       }),
     }),
   ),

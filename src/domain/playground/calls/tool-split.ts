@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto';
+import type { ToolUse } from '../../../inference/protocol/generation.ts';
+import type { ToolStyle } from '../../../inference/template/tool-styles.ts';
+import { type CallReader, createCallReader } from './call-readers.ts';
+
+/** What is new of a call in an answer: first its ID and name, then the text of its arguments. */
+export interface CallDelta {
+  readonly index: number;
+  readonly id?: string;
+  readonly name?: string;
+  readonly arguments: string;
+}
+
+/** What an answer is made of. */
+export interface AnswerParts {
+  readonly content: string;
+  readonly calls: readonly CallDelta[];
+}
+
+/** The properties of a tool's arguments. */
+const propertiesOf = (parameters: unknown): Readonly<Record<string, unknown>> => {
+  const { properties } = (parameters ?? {}) as { properties?: unknown };
+  return typeof properties === 'object' && properties !== null ? { ...properties } : {};
+};
+
+const idOf = () => `call_${randomBytes(12).toString('hex')}`;
+
+/**
+ * Separates the calls of an answer from its text, as the models of a style write them. A text that begins like a call but is
+ * none is content. White space beside calls is left out.
+ */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a step for each state of the answer that is read
+export function createToolSplit(
+  style: ToolStyle,
+  { tools, parallel }: Pick<ToolUse, 'tools' | 'parallel'>,
+): { push(text: string): AnswerParts; end(): AnswerParts } {
+  const known = new Map(
+    tools.map(({ function: tool }) => [tool.name, propertiesOf(tool.parameters)] as const),
+  );
+  const marks = style.starts.filter((start) => start.length > 1);
+  const last = style.starts.at(-1) as string;
+  const dropped = [...style.starts, ...style.ends].toSorted((one, other) => other.length - one.length);
+  /** In `gap`, texts around calls are dropped. */
+  let state: 'text' | 'gap' | 'call' | 'ended' = 'text';
+  let held = '';
+  /** What is content if no call follows. */
+  let pending = '';
+  /** Whether the next is an object or name. */
+  let isOpened = false;
+  let hasContent = false;
+  let isAfterCall = false;
+  let reader: CallReader | null = null;
+  let index = -1;
+  /** The characters of the arguments that were told; `null` before the name was. */
+  let told: number | null = null;
+  let content = '';
+  let calls: CallDelta[] = [];
+
+  function say(text: string): void {
+    const shown = isAfterCall ? text.trimStart() : text;
+    if (shown === '') return;
+    content += shown;
+    [hasContent, isAfterCall] = [true, false];
+  }
+
+  function open(mark: string, before = ''): void {
+    state = 'gap';
+    [pending, isOpened] = [before + mark, mark === last || style.syntax === 'object'];
+  }
+
+  /** It was no call. */
+  function giveBack(): void {
+    state = 'text';
+    say(pending);
+    pending = '';
+  }
+
+  /** Returns whether there is more to read, as each of the following. */
+  function readText(): boolean {
+    if (style.isBare && !hasContent && index < 0 && held.trimStart().startsWith('{')) {
+      open('');
+      return true;
+    }
+    const found = marks.map((mark) => held.indexOf(mark)).filter((at) => at >= 0);
+    if (found.length > 0) {
+      const at = Math.min(...found);
+      const mark = marks.find((one) => held.startsWith(one, at)) as string;
+      const ready = held.slice(0, at).trimEnd();
+      say(ready);
+      open(mark, held.slice(ready.length, at));
+      held = held.slice(at + mark.length);
+      return true;
+    }
+    // White space before a call is left out.
+    const ready = held.slice(0, held.length - waiting(held, marks)).trimEnd();
+    say(ready);
+    held = held.slice(ready.length);
+    return false;
+  }
+
+  function readGap(): boolean {
+    const text = held.trimStart();
+    const drop = dropped.find((one) => text.startsWith(one));
+    if (drop !== undefined) {
+      if (style.starts.includes(drop)) {
+        pending += held.slice(0, held.length - text.length) + drop;
+        isOpened ||= drop === last;
+      }
+      held = text.slice(drop.length);
+      return true;
+    }
+    if (text === '' || dropped.some((one) => one.startsWith(text))) return false;
+    if (isOpened && (style.syntax !== 'object' || text.startsWith('{'))) {
+      state = 'call';
+      reader = createCallReader(style, known);
+      pending += held.slice(0, held.length - text.length);
+      held = text;
+      return true;
+    }
+    giveBack();
+    return true;
+  }
+
+  function tell({ name, arguments: given, state: now }: CallReader): void {
+    if (name === null || now === 'none') return;
+    if (told === null) {
+      index += 1;
+      told = 0;
+      pending = '';
+      calls.push({ index, id: idOf(), name, arguments: '' });
+    }
+    if (given.length > told) calls.push({ index, arguments: given.slice(told) });
+    told = given.length;
+  }
+
+  function readCall(): boolean {
+    const call = reader as CallReader;
+    const read = call.push(held);
+    if (told === null) pending += held.slice(0, read);
+    held = held.slice(read);
+    if (call.state === 'none') {
+      giveBack();
+      return true;
+    }
+    tell(call);
+    if (call.state === 'reading') return false;
+    [told, isAfterCall, isOpened, pending] = [null, true, style.syntax === 'object', ''];
+    state = parallel ? 'gap' : 'ended';
+    return true;
+  }
+
+  const step = (): boolean => {
+    if (state === 'text') return readText();
+    if (state === 'gap') return readGap();
+    if (state === 'call') return readCall();
+    held = '';
+    return false;
+  };
+  const taken = (): AnswerParts => {
+    const parts = { content, calls };
+    [content, calls] = ['', []];
+    return parts;
+  };
+
+  return {
+    push(text) {
+      held += text;
+      while (held !== '' && step());
+      return taken();
+    },
+    end() {
+      if (state === 'call') {
+        reader?.end();
+        tell(reader as CallReader);
+        if (told === null) giveBack();
+      } else if (state === 'gap') giveBack();
+      if (state === 'text') say(index < 0 ? held : held.trimEnd());
+      held = '';
+      return taken();
+    },
+  };
+}
+
+/** How much of the end of `text` may be the beginning of a mark. */
+function waiting(text: string, marks: readonly string[]): number {
+  let length = Math.min(text.length, Math.max(0, ...marks.map((mark) => mark.length - 1)));
+  while (length > 0 && !marks.some((mark) => mark.startsWith(text.slice(text.length - length)))) length -= 1;
+  return length;
+}

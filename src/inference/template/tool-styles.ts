@@ -1,0 +1,149 @@
+/** How the models of one family write calls. */
+export interface ToolStyle {
+  readonly name: string;
+  /** Whether a template is of this family. */
+  isOf(template: string): boolean;
+  /**
+   * What stands in a call: an object of name and arguments, the name before the arguments, the name before arguments in
+   * Gemma's notation, or the name before a tag for each argument.
+   */
+  readonly syntax: 'object' | 'named' | 'gemma' | 'tags';
+  /** Texts before a call, the last of them before its object or name, and texts behind it, as answers have them. */
+  readonly starts: readonly string[];
+  readonly ends: readonly string[];
+  // How calls are written where the answer must be one.
+  /** What all calls together begin and end with, and what stands between two. */
+  readonly begin: string;
+  readonly between: string;
+  readonly end: string;
+  /** What each call begins and ends with, and what stands between its name and arguments, if that is no JSON. */
+  readonly open: string;
+  readonly separator: string;
+  readonly close: string;
+  /** The key of the arguments in an object. */
+  readonly key: string;
+  /** Whether a call may begin an answer without `open`. */
+  readonly isBare: boolean;
+  /** What Gemma's notation has around texts. */
+  readonly quote: string;
+  /** The texts above that may be control tokens of a vocabulary, which are otherwise hidden. */
+  readonly tokens: string;
+  /** What the model writes after its calls where it would answer them itself. */
+  readonly stops: readonly string[];
+}
+
+const common = {
+  ...{ starts: [], ends: [], begin: '', between: '', end: '', open: '', separator: '', close: '' },
+  ...{ key: 'arguments', isBare: false, quote: '', tokens: '', stops: [] },
+};
+
+/** The first that a template is of counts. Texts are those of the models' own templates. */
+const styles: readonly ToolStyle[] = [
+  {
+    ...common,
+    name: 'gpt-oss',
+    ...{ starts: ['<|channel|>commentary to=functions.'], ends: ['<|call|>'] },
+    isOf: (template) => template.includes('to=functions.') || template.includes('"functions." + '),
+    syntax: 'named',
+    // As `createChannelSplit` hands calls on.
+    ...{ open: '<|channel|>commentary to=functions.', separator: ' <|constrain|>json<|message|>' },
+    ...{ close: '<|call|>', tokens: '<|constrain|>' },
+  },
+  {
+    ...common,
+    name: 'gemma 4',
+    ...{ starts: ['<|tool_call>call:'], ends: ['<tool_call|>'] },
+    isOf: (template) => template.includes('<|tool_call>call:'),
+    syntax: 'gemma',
+    ...{ open: '<|tool_call>call:', close: '<tool_call|>', quote: '<|"|>' },
+    ...{ tokens: '<|tool_call><tool_call|><|"|>', stops: ['<|tool_response>'] },
+  },
+  {
+    ...common,
+    name: 'functiongemma',
+    ...{ starts: ['<start_function_call>call:'], ends: ['<end_function_call>'] },
+    isOf: (template) => template.includes('<start_function_call>call:'),
+    syntax: 'gemma',
+    ...{ open: '<start_function_call>call:', close: '<end_function_call>', quote: '<escape>' },
+    ...{
+      tokens: '<start_function_call><end_function_call><escape>',
+      stops: ['<start_function_response>'],
+    },
+  },
+  {
+    ...common,
+    name: 'deepseek',
+    starts: ['<｜tool▁calls▁begin｜>', '<｜tool▁call▁begin｜>function<｜tool▁sep｜>'],
+    ends: ['```', '<｜tool▁call▁end｜>', '<｜tool▁calls▁end｜>'],
+    isOf: (template) => template.includes('<｜tool▁sep｜>') && template.includes('```json'),
+    syntax: 'named',
+    ...{ begin: '<｜tool▁calls▁begin｜>', between: '\n', end: '<｜tool▁calls▁end｜>' },
+    ...{ open: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>', separator: '\n```json\n' },
+    close: '\n```<｜tool▁call▁end｜>',
+    tokens:
+      '<｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁call▁begin｜><｜tool▁sep｜><｜tool▁call▁end｜>',
+  },
+  {
+    ...common,
+    name: 'deepseek 3.1',
+    starts: ['<｜tool▁calls▁begin｜>', '<｜tool▁call▁begin｜>'],
+    ends: ['<｜tool▁call▁end｜>', '<｜tool▁calls▁end｜>'],
+    isOf: (template) => template.includes('<｜tool▁sep｜>'),
+    syntax: 'named',
+    ...{ begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+    ...{
+      open: '<｜tool▁call▁begin｜>',
+      separator: '<｜tool▁sep｜>',
+      close: '<｜tool▁call▁end｜>',
+    },
+    tokens:
+      '<｜tool▁calls▁begin｜><｜tool▁calls▁end｜><｜tool▁call▁begin｜><｜tool▁sep｜><｜tool▁call▁end｜>',
+  },
+  {
+    ...common,
+    name: 'mistral 3.2',
+    starts: ['[TOOL_CALLS]'],
+    isOf: (template) => template.includes('[TOOL_CALLS]') && template.includes('[ARGS]'),
+    syntax: 'named',
+    ...{ open: '[TOOL_CALLS]', separator: '[ARGS]', tokens: '[TOOL_CALLS][ARGS][CALL_ID]' },
+  },
+  {
+    ...common,
+    name: 'mistral',
+    ...{ starts: ['[TOOL_CALLS]', '['], ends: [',', ']'] },
+    isOf: (template) => template.includes('[TOOL_CALLS]'),
+    syntax: 'object',
+    ...{ begin: '[TOOL_CALLS][', between: ', ', end: ']', tokens: '[TOOL_CALLS]' },
+  },
+  {
+    ...common,
+    name: 'qwen 3.5',
+    ...{ starts: ['<tool_call>', '<function='], ends: ['</tool_call>'] },
+    isOf: (template) => template.includes('<tool_call>') && template.includes('<function='),
+    syntax: 'tags',
+    ...{ between: '\n', open: '<tool_call>\n<function=', close: '</function>\n</tool_call>' },
+    tokens: '<tool_call></tool_call>',
+  },
+  {
+    ...common,
+    name: 'hermes',
+    ...{ starts: ['<tool_call>'], ends: ['</tool_call>'] },
+    isOf: (template) => template.includes('<tool_call>') && template.includes('arguments'),
+    syntax: 'object',
+    ...{ between: '\n', open: '<tool_call>\n', close: '\n</tool_call>', tokens: '<tool_call></tool_call>' },
+  },
+  {
+    ...common,
+    name: 'llama',
+    ...{ starts: ['<|python_tag|>'], ends: [';'] },
+    isOf: (template) =>
+      template.includes('<|python_tag|>') ||
+      (template.includes('ipython') && template.includes('"parameters"')),
+    syntax: 'object',
+    ...{ between: '; ', key: 'parameters', isBare: true, tokens: '<|python_tag|>' },
+  },
+];
+
+/** The family of a chat template that writes calls; `null` if none is known. */
+export const toolStyleOf = (template: string): ToolStyle | null =>
+  template.includes('<arg_key>') ? null : (styles.find(({ isOf }) => isOf(template)) ?? null);

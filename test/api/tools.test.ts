@@ -1,0 +1,189 @@
+/** Calls of tools by `/v1/chat/completions`, with a model of random weights whose answers a grammar makes calls. */
+import OpenAI from 'openai';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
+import { storeModel } from '../stored-model.ts';
+
+/** As Qwen's: tools in the system message, calls between tags, arguments as an object. */
+const qwen = `{%- if tools %}{% for tool in tools %}{{ tool | tojson }}{% endfor %}{{ '<tool_call>{"name": N, "arguments": A}</tool_call>' }}{%- endif %}{% for message in messages %}[{{ message.role }}]{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}{% endfor %}`;
+const mistral = `{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}{% endif %}{% for message in messages %}{% if message.tool_calls %}{{ '[TOOL_CALLS][' }}{% for call in message.tool_calls %}{{ call.function | tojson }}{{ call.id }}{% endfor %}]{% else %}[INST]{{ message.content }}{% endif %}{% endfor %}`;
+/** As DeepSeek's, which takes arguments as a text. */
+const deepseek = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% for call in message.tool_calls or [] %}{{ '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + call.function.name + '<｜tool▁sep｜>' + call.function.arguments + '<｜tool▁call▁end｜><｜tool▁calls▁end｜>' }}{% endfor %}{{ message.content }}{% endfor %}`;
+const gemma = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% for call in message.tool_calls or [] %}{{ '<start_function_call>call:' + call.function.name + '{' }}{% for key in call.function.arguments %}{{ key }}:<escape>{{ call.function.arguments[key] }}<escape>{% endfor %}}<end_function_call>{% endfor %}{{ message.content }}{% endfor %}`;
+
+let service: TestService;
+let client: OpenAI;
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  for (const [name, chatTemplate] of Object.entries({ qwen, mistral, deepseek, gemma }))
+    storeModel(dataDir, name, undefined, { context: 4096, layers: 1, chatTemplate });
+  storeModel(dataDir, 'plain');
+  service = await startService({ dataDir });
+  client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
+});
+test.after(endAll);
+
+const parameters = {
+  type: 'object',
+  properties: { place: { enum: ['Oslo', 'Rome'] }, days: { type: 'boolean' } },
+  required: ['place', 'days'],
+  additionalProperties: false,
+};
+const weather = { type: 'function' as const, function: { name: 'weather', strict: true, parameters } };
+const clock = { type: 'function' as const, function: { name: 'clock', description: 'The time.' } };
+const messages = [{ role: 'user' as const, content: 'What is the weather?' }];
+const asked = { messages, tools: [clock, weather], max_tokens: 400, seed: 1, parallel_tool_calls: false };
+type More = Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>;
+const named = { type: 'function' as const, function: { name: 'weather' } };
+
+test('an answer that must be a call is one, in the style of each model, whole and streamed', async () => {
+  for (const model of ['qwen', 'mistral', 'deepseek', 'gemma']) {
+    const body = { ...asked, model, tool_choice: named };
+    const [choice] = (await client.chat.completions.create(body)).choices;
+    assert.is(choice?.finish_reason, 'tool_calls', model);
+    assert.is(choice?.message.content, null);
+    const [call, ...others] = choice?.message.tool_calls ?? [];
+    if (call?.type !== 'function') throw new Error('no call of a function');
+    assert.equal([others, call.function.name], [[], 'weather']);
+    const given = JSON.parse(call.function.arguments);
+    // Gemma's notation is no JSON, and its grammar knows no schemas.
+    if (model !== 'gemma') {
+      assert.equal(Object.keys(given), ['place', 'days']);
+      assert.ok(['Oslo', 'Rome'].includes(given.place) && typeof given.days === 'boolean');
+    }
+    let text = '';
+    let pieces = 0;
+    const ends = new Set<string | null>();
+    for await (const { choices } of await client.chat.completions.create({ ...body, stream: true })) {
+      for (const { index, id, type, function: part } of choices[0]?.delta.tool_calls ?? []) {
+        assert.is(index, 0);
+        if (pieces === 0) {
+          assert.match(id ?? '', /^call_/);
+          assert.equal([type, part?.name], ['function', 'weather']);
+        } else assert.equal([id, type, part?.name], [undefined, undefined, undefined]);
+        text += part?.arguments ?? '';
+        pieces += 1;
+      }
+      ends.add(choices[0]?.finish_reason ?? null);
+    }
+    assert.is(text, call.function.arguments);
+    assert.ok(pieces > (model === 'gemma' ? 1 : 3), `${pieces} pieces`);
+    assert.equal([...ends], [null, 'tool_calls']);
+  }
+});
+
+test('a required call is of any tool; a conversation with calls and results goes on', async () => {
+  const body = { ...asked, model: 'qwen', tool_choice: 'required' as const };
+  const [choice] = (await client.chat.completions.create({ ...body, tools: [weather], n: 2 })).choices;
+  const [call] = choice?.message.tool_calls ?? [];
+  assert.is(call?.type === 'function' && call.function.name, 'weather');
+  const cut = await client.chat.completions.create({ ...body, max_tokens: 60, tool_choice: named });
+  assert.is(cut.choices[0]?.finish_reason, 'length');
+  for (const model of ['qwen', 'mistral', 'deepseek']) {
+    const said = choice?.message as OpenAI.ChatCompletionMessageParam;
+    const result = { role: 'tool' as const, tool_call_id: call?.id ?? '', content: '12 degrees' };
+    const next = { model, messages: [...messages, said, result], max_tokens: 1 };
+    const [prompt, without] = await Promise.all(
+      [{}, { tools: asked.tools }].map((more) => client.chat.completions.create({ ...next, ...more })),
+    );
+    assert.ok((prompt?.usage?.prompt_tokens ?? 0) > 100, `the call is in the prompt of ${model}`);
+    assert.ok((without?.usage?.prompt_tokens ?? 0) > (prompt?.usage?.prompt_tokens ?? 0), 'so are tools');
+    if (model !== 'qwen') continue;
+    const none = await client.chat.completions.create({ ...next, tools: asked.tools, tool_choice: 'none' });
+    assert.is(
+      none.usage?.prompt_tokens,
+      prompt?.usage?.prompt_tokens,
+      'tools that may not be called are not',
+    );
+  }
+  const many = Array.from({ length: 200 }, (_, at) => ({
+    ...clock,
+    function: { name: `clock_${at}`, description: '' },
+  }));
+  const long = await client.chat.completions
+    .create({ model: 'qwen', messages, tools: many, max_tokens: 1 })
+    .catch((thrown) => thrown);
+  assert.is(long.code, 'context_length_exceeded', 'the prompt is the bound');
+});
+
+test('what is wrong with tools is told by its place', async () => {
+  const user = messages[0];
+  const call = { id: 'a', type: 'function', function: { name: 'gone', arguments: '{' } };
+  const said = { role: 'assistant', content: null, tool_calls: [call] };
+  const strictly = (schema: object) => ({
+    tools: [clock, { ...weather, function: { ...weather.function, parameters: schema } }],
+  });
+  const refused: [more: object, param: string][] = [
+    [{ tools: [clock, { type: 'web_search' }] }, 'tools.1.type'],
+    [{ tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools.0.function.name'],
+    [{ tools: [clock, weather, clock] }, 'tools.2'],
+    [
+      { tools: [{ ...clock, function: { name: 'a', parameters: { type: 'string' } } }] },
+      'tools.0.function.parameters',
+    ],
+    [{ tools: [{ ...clock, function: { name: 'a', parameters: [] } }] }, 'tools.0.function.parameters'],
+    [
+      strictly({
+        ...parameters,
+        properties: { ...parameters.properties, place: { type: 'string', pattern: 'a' } },
+      }),
+      'tools.1.function.parameters.properties.place.pattern',
+    ],
+    [
+      { tools: Array.from({ length: 1025 }, (_, at) => ({ ...clock, function: { name: `a${at}` } })) },
+      'tools',
+    ],
+    [{ tool_choice: 'required', tools: [] }, 'tool_choice'],
+    [{ tool_choice: { type: 'function', function: { name: 'other' } } }, 'tool_choice'],
+    [{ response_format: { type: 'json_object' } }, 'response_format'],
+    [{ messages: [user, { role: 'assistant', content: null }] }, 'messages.1.content'],
+    [{ messages: [user, said, { role: 'tool', content: 'x' }] }, 'messages.2.tool_call_id'],
+    [
+      { messages: [user, said, { role: 'tool', content: 'x', tool_call_id: 'b' }] },
+      'messages.2.tool_call_id',
+    ],
+    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }, said] }, 'messages.0.tool_call_id'],
+    [{ messages: [{ ...user, tool_calls: [call] }] }, 'messages.0.tool_calls'],
+    [{ model: 'plain' }, 'tools'],
+    [{ model: 'plain', tools: [], messages: [user, said] }, 'messages'],
+  ];
+  for (const [more, param] of refused) {
+    const error = await client.chat.completions
+      .create({
+        ...asked,
+        model: 'qwen',
+        max_tokens: 1,
+        ...more,
+      } as OpenAI.ChatCompletionCreateParamsNonStreaming)
+      .then(
+        () => null,
+        (thrown) => thrown,
+      );
+    assert.instance(error, OpenAI.BadRequestError, JSON.stringify(more));
+    assert.is(error.param, param, error.message);
+  }
+  const harmless: More[] = [
+    { model: 'plain', tools: [] },
+    { model: 'plain', tool_choice: 'none' },
+    {
+      messages: [
+        ...messages,
+        said,
+        { role: 'tool', content: 'x', tool_call_id: 'a' },
+      ] as OpenAI.ChatCompletionMessageParam[],
+    },
+  ];
+  for (const more of harmless)
+    await client.chat.completions.create({
+      ...asked,
+      model: 'qwen',
+      max_tokens: 1,
+      ...more,
+    } as typeof asked & { model: string });
+});
+
+test.run();

@@ -1,0 +1,174 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { withParts } from '../../src/domain/playground/answer-parts.ts';
+import type { ToolUse } from '../../src/inference/protocol/generation.ts';
+import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
+
+const use: ToolUse = {
+  tools: [
+    {
+      type: 'function',
+      function: {
+        name: 'find',
+        parameters: {
+          type: 'object',
+          properties: { q: { type: 'string' }, n: { type: 'integer' }, deep: { type: 'object' } },
+        },
+      },
+    },
+    { type: 'function', function: { name: 'stop.all' } },
+  ],
+  ...{ choice: 'auto', parallel: true, strict: [] },
+};
+const channels = {
+  ...{ switch: null, open: '<|channel|>analysis<|message|>', close: '<|end|>' },
+  ...{ final: '<|channel|>final<|message|>', opens: false, opens_on: false },
+};
+const tags = { switch: null, open: '<think>', close: '</think>', opens: false, opens_on: false };
+
+/** The parts of an answer that is heard in two pieces, split at every place. */
+async function read(
+  template: string,
+  text: string,
+  thinking: typeof channels | typeof tags | null,
+  more = {},
+) {
+  const form = { thinking, toolStyle: toolStyleOf(template) };
+  const seen = new Set<string>();
+  const cuts = [0, ...Array.from(text, (_, at) => at + 1)];
+  for (const cut of [...cuts, null]) {
+    let streamed = '';
+    const deltas: string[] = [];
+    const pieces = cut === null ? [...text] : [text.slice(0, cut), text.slice(cut)];
+    const answer = await withParts(
+      form,
+      undefined,
+      null,
+      { ...use, ...more },
+      (content, _tokens, _reasoning, calls) => {
+        streamed += content;
+        for (const call of calls) {
+          const before = deltas[call.index];
+          assert.is('name' in call, before === undefined, 'the name comes first');
+          deltas[call.index] = (before ?? '') + call.arguments;
+        }
+      },
+      async (onText) => {
+        for (const piece of pieces) onText?.(piece, []);
+        const counts = { promptTokens: 1, cachedTokens: 0, generatedTokens: 1, timeToFirstTokenMs: 1 };
+        return { text, ...counts, finishReason: 'stop', durationMs: 1 };
+      },
+    );
+    assert.is(streamed, answer.text);
+    assert.equal(
+      deltas,
+      answer.calls.map((call) => call.arguments),
+    );
+    const calls = answer.calls.map(({ id, name, arguments: given }) => {
+      assert.match(id, /^call_[0-9a-f]{24}$/);
+      return [name, given];
+    });
+    seen.add(JSON.stringify([answer.text, ...calls]));
+  }
+  assert.is(seen.size, 1, [...seen].join('\n'));
+  return JSON.parse([...seen][0] as string);
+}
+
+const hermes = '<tool_call>{"name": <function-name>, "arguments": <args-json-object>}</tool_call>';
+const llama = '<|start_header_id|>ipython {"name": function name, "parameters": dictionary}';
+const mistral = "{{ '[TOOL_CALLS][' }}";
+const gptOss = '{{ "functions." + tool_call.name }}';
+const deepseek = "'<｜tool▁sep｜>' + name + '\\n```json'";
+const one = '{"q": "a } \\" [b]", "n": [1, {"x": null}]}';
+
+/** A template's text, an answer, and its content and calls. */
+const answers: [template: string, answer: string, parts: unknown[]][] = [
+  [hermes, `<tool_call>\n{"name": "find", "arguments": ${one}}\n</tool_call>`, ['', ['find', one]]],
+  [
+    hermes,
+    `Let me look.\n\n<tool_call>\n{"arguments": ${one}, "name": "find"}\n</tool_call>\n<tool_call>{"name":"stop.all"}</tool_call> `,
+    ['Let me look.', ['find', one], ['stop.all', '{}']],
+  ],
+  [
+    hermes,
+    '<tool_call>{"name": "find", "arguments": "{\\"q\\": 1}"}</tool_call>',
+    ['', ['find', '{"q": 1}']],
+  ],
+  [
+    hermes,
+    `<tool_call>[{"name": "find", "arguments": {}}]`,
+    ['<tool_call>[{"name": "find", "arguments": {}}]'],
+  ],
+  [hermes, ' <tool_call> is a tag, <b> too\n', [' <tool_call> is a tag, <b> too\n']],
+  [hermes, '<tool_call>{"team": "x"}</tool_call>', ['<tool_call>{"team": "x"}</tool_call>']],
+  [hermes, '<tool_call>\n{"name": "find", "arguments": {"q": "cut', ['', ['find', '{"q": "cut']]],
+  [hermes, '<tool_call>\n{"name": "fi', ['<tool_call>\n{"name": "fi']],
+  [llama, `{"name": "find", "parameters": ${one}}`, ['', ['find', one]]],
+  [
+    llama,
+    '<|python_tag|>{"type": "function", "name": "find", "parameters": {}}; {"name": "stop.all", "parameters": {}}',
+    ['', ['find', '{}'], ['stop.all', '{}']],
+  ],
+  [llama, '{"name": "Ada", "age": 3}', ['{"name": "Ada", "age": 3}']],
+  [llama, '{"team": {"name": "find"}} ', ['{"team": {"name": "find"}} ']],
+  [
+    mistral,
+    `[TOOL_CALLS] [{"name": "find", "arguments": ${one}, "id": "abcdefghi"}, {"name": "find", "arguments": {}}]`,
+    ['', ['find', one], ['find', '{}']],
+  ],
+  [
+    `${mistral}[ARGS]`,
+    `Well.[TOOL_CALLS]find[ARGS]${one}[TOOL_CALLS]stop.all[CALL_ID]abc[ARGS]{}`,
+    ['Well.', ['find', one], ['stop.all', '{}']],
+  ],
+  [
+    '<|tool_call>call:',
+    '<|tool_call>call:find{q:<|"|>a, "b"}<|"|>,n:-3,deep:{x:[true,<|"|>y<|"|>]}}<tool_call|><|tool_call>call:stop.all{}<tool_call|>',
+    ['', ['find', '{"q": "a, \\"b\\"}", "n": -3, "deep": {"x": [true, "y"]}}'], ['stop.all', '{}']],
+  ],
+  [
+    '<start_function_call>call:',
+    'Yes. <start_function_call>call:find{q:<escape>a<escape>}<end_function_call>',
+    ['Yes.', ['find', '{"q": "a"}']],
+  ],
+  [
+    deepseek,
+    `I look.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>find\n\`\`\`json\n${one}\n\`\`\`<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>stop.all\n\`\`\`json\n{}\n\`\`\`<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+    ['I look.', ['find', one], ['stop.all', '{}']],
+  ],
+  [
+    "'<｜tool▁sep｜>'",
+    `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>find<｜tool▁sep｜>${one}<｜tool▁call▁end｜><｜tool▁call▁begin｜>stop.all<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+    ['', ['find', one], ['stop.all', '{}']],
+  ],
+  [
+    '<tool_call>\\n<function=x>',
+    '<tool_call>\n<function=find>\n<parameter=q>\n12\nlines\n</parameter>\n<parameter=n>\n12\n</parameter>\n</function>\n</tool_call>',
+    ['', ['find', '{"q": "12\\nlines", "n": 12}']],
+  ],
+];
+
+test('calls are read as the models of each family write them, wherever the text is cut', async () => {
+  for (const [template, answer, parts] of answers)
+    assert.equal(await read(template, answer, null), parts, answer);
+});
+
+test('calls follow reasoning, and gpt-oss writes them in a channel', async () => {
+  const call = `<tool_call>\n{"name": "find", "arguments": ${one}}\n</tool_call>`;
+  assert.equal(await read(hermes, `<think>\n<tool_call>?\n</think>\n\n${call}`, tags), ['', ['find', one]]);
+  for (const header of [
+    '<|channel|>commentary to=functions.find <|constrain|>json<|message|>',
+    ' to=functions.find<|channel|>commentary json<|message|>',
+  ])
+    for (const start of ['', '<|channel|>analysis<|message|>Hm.<|end|>assistant'])
+      assert.equal(await read(gptOss, `${start}${header}${one}`, channels), ['', ['find', one]]);
+  const said = '<|channel|>commentary<|message|>I look.<|end|>assistant<|channel|>final<|message|>There.';
+  assert.equal(await read(gptOss, said, channels), ['I look.\nThere.']);
+});
+
+test('without parallel calls the first one counts', async () => {
+  const call = `<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>`;
+  assert.equal(await read(hermes, `${call}\n${call}`, null, { parallel: false }), ['', ['find', '{}']]);
+});
+
+test.run();
