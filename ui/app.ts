@@ -123,7 +123,9 @@ export class App extends LightElement {
         ? html`<hone-datasets></hone-datasets>`
         : html`<hone-dataset name=${second}></hone-dataset>`;
     }
-    if (first === 'playground') return html`<hone-playground .modelId=${second ?? ''}></hone-playground>`;
+    if (first === 'playground') {
+      return html`<hone-playground .modelId=${second ?? ''} ?compares=${third === 'compare'}></hone-playground>`;
+    }
     if (first === 'models') {
       if (second === 'base') return html`<hone-base-models></hone-base-models>`;
       if (second === 'evaluations') {
@@ -182,5 +184,6 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   if (first === 'models' && second === 'base') return 'Base models';
   if (first === 'models' && second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
+  if (first === 'playground' && third === 'compare') return 'Compare models';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';
 }

@@ -115,7 +115,7 @@ test('a newcomer uploads, trains through a killed server, asks the model and del
 
   await page.getByRole('link', { name: 'Try the model' }).click();
   await page.getByLabel('Max new tokens').fill('12');
-  await page.getByLabel('Compare side by side').check();
+  await page.getByRole('link', { name: 'Compare', exact: true }).click();
   await page.getByLabel('Prompt').fill('Where is my parcel?');
   await page.keyboard.press('Enter');
   await until(

@@ -75,7 +75,7 @@ try {
   if (isWanted('playground')) {
     const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
     const playground = await open(`/playground/${model_id}`, 'light', 1010);
-    await playground.getByLabel('Compare side by side').check();
+    await playground.getByRole('link', { name: 'Compare', exact: true }).click();
     await playground.getByLabel('Temperature').fill('0');
     // The first answer waits for the model to load.
     await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });

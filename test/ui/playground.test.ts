@@ -281,8 +281,9 @@ test('two to four sides answer one prompt, say what they are, and stop together'
   await page.getByLabel('Max new tokens').fill('8');
   await page.getByLabel('Temperature').fill('0');
   await freshChat(page);
-  await page.getByLabel('Compare side by side').check();
+  await page.getByRole('link', { name: 'Compare', exact: true }).click();
   assert.is(await page.getByLabel('Version B').inputValue(), 'base');
+  assert.is(new URL(page.url()).pathname, `/playground/${chatId}/compare`);
   await page.getByLabel('Version A').selectOption({ label: 'Checkpoint at step 28' });
   assert.is(await page.getByLabel('Adapter strength').count(), 1, 'that of the base cannot be set');
   await page.getByLabel('Adapter strength A').fill('1.5');
@@ -532,7 +533,7 @@ test('a base model of this machine is chosen and answers, alone and beside a tra
   assert.is(requests[0].model, name);
   assert.equal(await axeViolations(page), []);
   assert.equal(await appearanceFaults(page, 'playground-base'), []);
-  await page.getByLabel('Compare side by side').check();
+  await page.getByRole('link', { name: 'Compare', exact: true }).click();
   await page.getByLabel('Model B').selectOption(chatId);
   await page.getByLabel('Prompt', { exact: true }).fill('And now?');
   await page.keyboard.press('Enter');
@@ -541,7 +542,9 @@ test('a base model of this machine is chosen and answers, alone and beside a tra
     requests.slice(1).map(({ model }) => model),
     [name, chatId],
   );
-  await page.getByLabel('Compare side by side').uncheck();
+  await page.getByRole('link', { name: 'Chat', exact: true }).click();
+  assert.is(new URL(page.url()).pathname, `/playground/${encodeURIComponent(name)}`);
+  assert.is(await page.getByLabel('Model B').count(), 0);
   await page.goto(`${service.url}/playground/${encodeURIComponent('base:owner/missing')}`);
   await sees(page, 'Model not found');
   assert.equal(faults, []);

@@ -9,8 +9,12 @@ export interface Place {
 /** The address of a dataset's page. */
 export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(name)}`;
 
-/** The address of the playground with a model chosen: by its ID, or by the name of a base model. */
-export const playgroundPath = (model: string) => `/playground/${encodeURIComponent(model)}`;
+/**
+ * The address of the playground with a model chosen: by its ID, or by the name of a base model.
+ * @param compares whether it is compared with others there.
+ */
+export const playgroundPath = (model: string, compares = false) =>
+  `/playground/${encodeURIComponent(model)}${compares ? '/compare' : ''}`;
 
 /** The address of an import's page. @param forTraining whether its dataset is then chosen in the training form. */
 export const importPath = (id: string, forTraining = false) =>

@@ -16,8 +16,6 @@ export interface Parameters {
   readonly system: string;
   /** Whether the messages before a prompt are sent with it. */
   readonly memory: boolean;
-  /** Whether other sides answer, too. */
-  readonly compare: boolean;
 }
 
 /** As the answers of a run are made that its verdict shows (`generate_answers` in trainer/training/generate.py). */
@@ -32,7 +30,6 @@ export const parameterDefaults: Parameters = {
   schema: '',
   system: '',
   memory: true,
-  compare: false,
 };
 
 /** The most stop texts of a request. */

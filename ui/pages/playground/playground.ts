@@ -1,6 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { checkField } from '../../elements/fields.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { baseModels, jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
@@ -25,10 +24,15 @@ const asTrained: Omit<Answerer, 'modelId'> = { weights: '', scale: 1 };
 const firstOthers: readonly Answerer[] = [{ modelId: '', weights: 'base', scale: 1 }];
 const othersKey = 'playground-others';
 
-/** A chat with a model, alone or beside up to three other models, checkpoints or strengths of its adapter. */
+/**
+ * A chat with a model; on the tab *Compare* beside up to three other models, checkpoints or strengths of its adapter. What was
+ * asked stays when the tab changes.
+ */
 @customElement('hone-playground')
 export class Playground extends LightElement {
   @property() modelId = '';
+  /** Whether other sides answer, too. */
+  @property({ type: Boolean }) compares = false;
   @state() private _parameters: Parameters = {
     ...parameterDefaults,
     ...readStored<Partial<Parameters>>('playground', {}),
@@ -69,7 +73,8 @@ export class Playground extends LightElement {
     if (this.modelId === '' && known !== null && known.length > 0) {
       const last = readStored('playground-model', '');
       const model = known.find(({ modelId }) => modelId === last) ?? known[0];
-      if (model) queueMicrotask(() => router.go(playgroundPath(model.modelId), { replace: true }));
+      if (model)
+        queueMicrotask(() => router.go(playgroundPath(model.modelId, this.compares), { replace: true }));
     }
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
@@ -95,7 +100,7 @@ export class Playground extends LightElement {
     const others = this._others.map((other) =>
       this._listed(other.modelId) ? other : { ...other, modelId: this.modelId },
     );
-    return (this._parameters.compare ? [a, ...others] : [a]).map((answerer) => {
+    return (this.compares ? [a, ...others] : [a]).map((answerer) => {
       const { value, error } = this._known.of(answerer.modelId).value;
       return { answerer, facts: value, error };
     });
@@ -133,6 +138,7 @@ export class Playground extends LightElement {
     const isWide = this._wide.matches;
     const fields = html`<div class="column">${this._fields(sides, choices)}</div>`;
     return html`<div class="page">
+      ${this._tabs()}
       <div class="row between">
         <h1>Playground</h1>
         ${isWide ? nothing : this._settingsButton()}
@@ -169,6 +175,12 @@ export class Playground extends LightElement {
     </div>`;
   }
 
+  private _tabs(): TemplateResult {
+    const tab = (name: string, compares: boolean) =>
+      html`<a href=${playgroundPath(this.modelId, compares)} aria-current=${compares === this.compares ? 'page' : nothing}>${name}</a>`;
+    return html`<nav class="sub-tabs" aria-label="Playground">${tab('Chat', false)} ${tab('Compare', true)}</nav>`;
+  }
+
   private _settingsButton(): TemplateResult {
     return html`<button
       type="button"
@@ -193,14 +205,13 @@ export class Playground extends LightElement {
 
   private _fields(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
     const [a] = sides;
-    const { compare } = this._parameters;
     return html`
       ${modelField({
-        letter: compare ? 'A' : '',
+        letter: this.compares ? 'A' : '',
         id: 'playground-model',
         choices,
         modelId: this.modelId,
-        choose: (id) => router.go(playgroundPath(id)),
+        choose: (id) => router.go(playgroundPath(id, this.compares)),
       })}
       ${a === undefined || isBase(a.answerer.modelId) ? nothing : aboutLink(a)}
       ${a !== undefined && a.facts === null && a.error === null ? skeleton(8) : this._fieldsOf(sides, choices)}
@@ -209,7 +220,6 @@ export class Playground extends LightElement {
 
   /** What follows the choice of the model. It waits until the model is known, so that nothing moves what has the focus. */
   private _fieldsOf(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
-    const { compare } = this._parameters;
     const [a] = sides;
     const converses = sides.some(({ facts }) => facts?.hasChatTemplate);
     const hasVerdict = sides.some(({ facts }) => facts?.isBase === false);
@@ -217,13 +227,12 @@ export class Playground extends LightElement {
       ${
         a?.facts == null
           ? nothing
-          : weightsFields(compare ? 'A' : '', a.facts, a.answerer, (part) => {
+          : weightsFields(this.compares ? 'A' : '', a.facts, a.answerer, (part) => {
               this._a = { ...this._a, ...part };
             })
       }
-      ${checkField('Compare side by side', compare, (on) => this._set({ compare: on }))}
       ${
-        compare
+        this.compares
           ? otherSidesFields({
               sides,
               choices,
