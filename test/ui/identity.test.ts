@@ -117,7 +117,7 @@ test('runs are found by name, tag and state; columns and several at once are cho
   assert.equal(await axeViolations(page), []);
   await page.reload();
   await page.getByRole('columnheader', { name: 'Notes' }).waitFor();
-  assert.is(await page.getByRole('columnheader', { name: 'Loss', exact: true }).count(), 0);
+  assert.is(await page.getByRole('button', { name: 'Loss', exact: true }).count(), 0);
 
   await page.getByLabel('Select train_2', { exact: true }).check();
   await page.getByLabel('Select train_3', { exact: true }).check();

@@ -112,6 +112,11 @@ test('models are filtered, ordered and shown with the columns that one chooses, 
   await page.getByRole('cell', { name: 'Shorter answers' }).waitFor();
   await page.getByRole('link', { name: 'train_2' }).waitFor();
   assert.is(await page.getByRole('columnheader', { name: 'Size' }).count(), 0);
+  // What a heading means is told behind its button, and does not order the list.
+  await page.getByRole('button', { name: 'About Gain' }).click();
+  await sees(page, /^How much lower the evaluation loss is/);
+  await page.keyboard.press('Escape');
+  assert.equal(await names(), ['alpha', 'Mistral', 'Orphan', 'Zephyr']);
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await until(async () => (await names())[0] === 'Orphan', 'one without a run is first');
   assert.equal(await names(), ['Orphan', 'Zephyr', 'alpha', 'Mistral']);

@@ -5,6 +5,8 @@ const reward = (which: string) =>
 
 const tokenRate = 'Tokens of the rows that the trainer processes per second, without padding.';
 const trainerMemory = 'Memory that the trainer takes: of the GPU if it trains on one, else of the machine.';
+const evaluationLoss =
+  'The loss on held-out rows that the model was not trained on. If it rises while the training loss falls, the model is overfitting.';
 const step =
   'One update of the weights, from one effective batch of rows. An epoch has as many steps as it takes to see every row once.';
 
@@ -17,8 +19,9 @@ const notes: Readonly<Record<string, string>> = {
   Loss: 'How surprised the model is by the tokens that it should write (mean negative log-likelihood, in nats). Lower is better, and it should fall quickly at first and then level off.',
   'Final loss':
     'The training loss at the last step, of one batch of rows. It tells little about new rows: compare the evaluation loss for that.',
-  'Evaluation loss':
-    'The loss on held-out rows that the model was not trained on. If it rises while the training loss falls, the model is overfitting.',
+  'Evaluation loss': evaluationLoss,
+  'Eval loss': evaluationLoss,
+  Gain: 'How much lower the evaluation loss is than that of the base model on the same rows, in percent. Higher is better; zero means that the training taught nothing about new rows.',
   'Learning rate':
     'How large each update of the weights is. It rises during warmup and then follows the scheduler.',
   'Gradient norm':

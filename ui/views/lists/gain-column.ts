@@ -2,6 +2,5 @@
 export const gainColumn = {
   key: 'gain',
   name: 'Gain',
-  hint: 'How much lower the evaluation loss is than that of the base model',
   spare: '',
 } as const;

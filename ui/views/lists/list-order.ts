@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { info } from '../../elements/info/info.ts';
 import { router } from '../../state/app.ts';
 
 /** The order of a list, by one of its columns. */
@@ -49,20 +50,19 @@ export class ListOrder {
     return valued.map(({ entry }) => entry);
   }
 
-  /** The heading of a column, which orders the list by it. @param hint what the column has, in a sentence. */
-  heading(key: string, name: string, classes = '', hint?: string): TemplateResult {
+  /** The heading of a column, which orders the list by it. */
+  heading(key: string, name: string, classes = ''): TemplateResult {
     const now = this.now;
     const isIt = now.key === key;
     const next = { key, down: isIt ? !now.down : highFirst.includes(key) };
     return html`<th
       scope="col"
       class=${classes}
-      title=${hint ?? nothing}
       aria-sort=${isIt ? (now.down ? 'descending' : 'ascending') : nothing}
     >
       <button type="button" class="sort" @click=${() => this.#change(next)}>
         ${name}<span aria-hidden="true">${isIt ? (now.down ? ' ↓' : ' ↑') : ''}</span>
-      </button>
+      </button>${info(name)}
     </th>`;
   }
 

@@ -40,7 +40,7 @@ export function listTable<T>(list: ListTable<T>): TemplateResult {
             />
           </th>
           ${order.heading('name', `${noun.charAt(0).toUpperCase()}${noun.slice(1)}`)}
-          ${columns.shown.map((column) => order.heading(column.key, column.name, classOf(column), column.hint))}
+          ${columns.shown.map((column) => order.heading(column.key, column.name, classOf(column)))}
         </tr>
       </thead>
       <tbody>

@@ -9,8 +9,6 @@ import { readStored, writeStored } from '../../state/local-storage.ts';
 export interface ListColumn<T> {
   readonly key: string;
   readonly name: string;
-  /** What it has, in a sentence, where the name does not say it. */
-  readonly hint?: string;
   readonly right: boolean;
   /** Shown unless another choice was made. */
   readonly usual: boolean;
