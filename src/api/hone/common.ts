@@ -1,9 +1,13 @@
 import * as v from 'valibot';
+import type { ResponseDoc } from '../../http/route.ts';
 
 /** The heading of our own routes in the OpenAPI document. */
 export const tag = 'hone';
 
 export const errorBody = v.object({ error: v.string(), detail: v.string(), status_code: v.number() });
+
+/** What most routes answer to a request that is not valid. */
+export const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 
 /** What was done, in a word and in a sentence. */
 export const confirmation = v.object({ status: v.string(), message: v.string() });

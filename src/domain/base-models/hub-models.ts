@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { unfinishedStates } from '../../contract/jobs.ts';
+import { bytesPerParameter } from '../../contract/models/bytes-per-parameter.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
@@ -47,8 +48,6 @@ export interface HubModels {
 const mostAtOnce = 3;
 const keptDownloads = 20;
 const frameIntervalMs = 500;
-/** The weights of most models, which have 16 bits each. */
-const bytesPerParameter = 2;
 
 interface Entry {
   download: ModelDownload;

@@ -1,10 +1,8 @@
 import type { ModelDownload } from '../../../domain/base-models/hub-models.ts';
 import type { Services } from '../../../domain/services.ts';
-import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { route } from '../../../http/route.ts';
+import { confirmation, errorBody, refused, tag } from '../common.ts';
 import * as s from './schemas.ts';
-
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 
 const presentDownload = ({ totalBytes, ...download }: ModelDownload) => ({
   ...download,

@@ -1,10 +1,8 @@
 import type { Services } from '../../../domain/services.ts';
 import { asAppError } from '../../../errors.ts';
-import { type ResponseDoc, route } from '../../../http/route.ts';
-import { errorBody, tag } from '../common.ts';
+import { route } from '../../../http/route.ts';
+import { errorBody, refused, tag } from '../common.ts';
 import * as s from './schemas.ts';
-
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 
 /** The kinds of errors with which a model cannot be used; others are errors of the service. */
 const verdicts: ReadonlySet<string> = new Set(['invalid', 'forbidden', 'upstream']);

@@ -2,9 +2,9 @@ import type { Services } from '../../../domain/services.ts';
 import { preview } from '../../../domain/training/previewer.ts';
 import { trainingPaths } from '../../../domain/training/training-request.ts';
 import { route } from '../../../http/route.ts';
-import { errorBody, tag } from '../common.ts';
+import { errorBody, refused, tag } from '../common.ts';
 import { presentAnalysis, presentEdited } from './presenters.ts';
-import { changed, diskFull, noDataset, refused, tooManyUploads } from './responses.ts';
+import { changed, diskFull, noDataset, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
 
 /** How the rows of a dataset are encoded, what is wrong with them, and how that is put right. */

@@ -2,9 +2,9 @@ import type { Services } from '../../../domain/services.ts';
 import { refusalOf } from '../../../faults.ts';
 import { sendFile } from '../../../http/file-reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { errorBody, tag } from '../common.ts';
+import { errorBody, refused, tag } from '../common.ts';
 import { presentEdited, presentStored } from './presenters.ts';
-import { changed, diskFull, noDataset, refused, tooManyUploads } from './responses.ts';
+import { changed, diskFull, noDataset, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
 
 const taken: ResponseDoc = { description: 'The name is taken, or in use by an upload', schema: errorBody };

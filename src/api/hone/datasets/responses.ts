@@ -3,7 +3,6 @@ import { errorBody } from '../common.ts';
 
 /** The errors of several routes of datasets. */
 export const noDataset: ResponseDoc = { description: 'Dataset not found', schema: errorBody };
-export const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 export const tooManyUploads: ResponseDoc = {
   description: 'Too many uploads in progress',
   schema: errorBody,

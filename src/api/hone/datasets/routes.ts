@@ -2,9 +2,9 @@ import type { Dataset } from '../../../domain/datasets/dataset.ts';
 import type { RowsWanted } from '../../../domain/datasets/rows/row-page.ts';
 import type { Services } from '../../../domain/services.ts';
 import { route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { confirmation, errorBody, refused, tag } from '../common.ts';
 import { presentDatasetDetail, presentStored } from './presenters.ts';
-import { noDataset, refused, tooManyUploads } from './responses.ts';
+import { noDataset, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
 
 /** Dataset routes beyond upload and list. */

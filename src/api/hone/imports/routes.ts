@@ -1,15 +1,13 @@
 import type { Services } from '../../../domain/services.ts';
 import { withFilePart } from '../../../http/multipart.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { confirmation, errorBody, refused, tag } from '../common.ts';
 import { presentImport } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const record = { description: 'The import', schema: s.importRecord } as const;
 const noImport: ResponseDoc = { description: 'Import not found', schema: errorBody };
 const notReady: ResponseDoc = { description: 'The import is not ready for this', schema: errorBody };
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
-
 /** Importing datasets of other formats. */
 export function importRoutes({ imports, uploadLimitBytes }: Services) {
   return [

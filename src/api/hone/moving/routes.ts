@@ -1,10 +1,9 @@
 import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { errorBody, tag } from '../common.ts';
+import { errorBody, refused, tag } from '../common.ts';
 import * as s from './schemas.ts';
 
 const path = '/api/move/openai';
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 const busy: ResponseDoc = { description: 'A move is in progress', schema: errorBody };
 const bodyExample = { api_key: 'sk-example' };
 

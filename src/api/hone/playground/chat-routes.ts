@@ -4,11 +4,10 @@ import type { ChatSummary, StoredChat } from '../../../domain/playground/chats.t
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { confirmation, errorBody, refused, tag } from '../common.ts';
 import * as s from './chat-schemas.ts';
 
 const noChat: ResponseDoc = { description: 'Chat not found', schema: errorBody };
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 const longestTitle = 60;
 
 /** The first words of a text, in one line. */

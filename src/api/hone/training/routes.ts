@@ -8,12 +8,10 @@ import {
   trainingPaths,
   trainingRequest,
 } from '../../../domain/training/training-request.ts';
-import { type ResponseDoc, route } from '../../../http/route.ts';
-import { errorBody, tag } from '../common.ts';
+import { route } from '../../../http/route.ts';
+import { refused, tag } from '../common.ts';
 import { presentPlan, presentRecommended } from './presenters.ts';
 import * as s from './schemas.ts';
-
-const refused: ResponseDoc = { description: 'Invalid request', schema: errorBody };
 
 const wordsOf = ({ name, label, description }: { name: string; label: string; description: string }) => ({
   name,

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { bytesPerParameter } from '../../../../src/contract/models/bytes-per-parameter.ts';
 import { service } from '../../../api/service.ts';
 import type { Recommendation } from '../../../api/types.ts';
 import { textField } from '../../../elements/fields.ts';
@@ -9,8 +10,6 @@ import { nameText, serviceErrorPanel } from '../../../elements/parts.ts';
 import { Action } from '../../../state/action.ts';
 
 const repositoryName = /^[\w.-]+\/[\w.-]+$/;
-/** What the weights of a billion parameters take, which have 16 bits each. */
-const bytesPerBillion = 2e9;
 
 /** Models of the hub to download: those that are recommended for this machine, or any other. Fires `changed`. */
 @customElement('hone-recommended-models')
@@ -72,7 +71,7 @@ export class RecommendedModels extends LightElement {
     parameters_billion: billions,
     memory_bytes: memory,
   }: Recommendation) {
-    const facts = `${formatNumber(billions, 3)} B parameters, a download of about ${formatMemory(billions * bytesPerBillion)}, about ${formatMemory(memory)} to train; ${licence}`;
+    const facts = `${formatNumber(billions, 3)} B parameters, a download of about ${formatMemory(billions * 1e9 * bytesPerParameter)}, about ${formatMemory(memory)} to train; ${licence}`;
     const isGoing = this.downloading.includes(model);
     return html`<li class="example">
       <span class="list-main">
