@@ -25,6 +25,8 @@ export const preview = v.object({
             content: v.string(),
             /** The reasoning of an answer, if it is trained. */
             reasoning: v.nullable(v.string()),
+            /** Its calls of tools, with the JSON text of their arguments. */
+            tool_calls: v.array(v.object({ name: v.string(), arguments: v.string() })),
             learned: v.boolean(),
           }),
         ),

@@ -109,6 +109,11 @@ def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> d
                 "role": message["role"],
                 "content": given["content"][:SHOWN_CHARACTERS],
                 "reasoning": given.get("reasoning_content", "")[:SHOWN_CHARACTERS] or None,
+                "tool_calls": [
+                    {"name": called["name"], "arguments": called["arguments"][:SHOWN_CHARACTERS]}
+                    for call in given.get("tool_calls", ())
+                    for called in [call["function"]]
+                ],
                 "learned": index in learned,
             }
             for index, message in enumerate(conversation[:SHOWN_MESSAGES])

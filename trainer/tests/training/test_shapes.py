@@ -139,6 +139,53 @@ def test_a_conversation_that_the_template_refuses_is_told_by_line(models, tmp_pa
     assert "failed" not in previewed(declined, 1)
 
 
+# In the manner of Hermes.
+CALLING = (
+    "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for call in m.tool_calls or [] %}"
+    "<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CALL = {"id": "call_1", "type": "function", "function": {"name": "find", "arguments": '{"id":7}'}}
+TOOLS = {
+    "tools": [{"type": "function", "function": {"name": "find"}}],
+    "messages": [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "team: billing"},
+        {"role": "assistant", "content": "team: shipping"},
+    ],
+}
+WRITTEN = '<tool_call>{"name": "find", "arguments": {"id": 7}}</tool_call>'
+
+
+def test_tool_calls_are_trained_and_previewed_and_their_results_are_not_learned(tmp_path):
+    model = tiny.build("llama", tmp_path / "model", "chatml")
+    (model / "chat_template.jinja").write_text(CALLING)
+    asks = {**TOOLS, "messages": TOOLS["messages"][:2]}
+    spec = jobs.make(tmp_path / "job", model, [asks, TOOLS] * 6)
+    seen = previewed(spec, 2)["rows"][1]
+    assert [(turn["role"], turn["learned"]) for turn in seen["messages"]] == [
+        *(("user", False), ("assistant", True), ("tool", False), ("assistant", True))
+    ]
+    assert seen["messages"][1]["tool_calls"] == [{"name": "find", "arguments": '{"id":7}'}]
+    learned = "".join(token["text"] for token in seen["tokens"] if token["labelled"])
+    assert learned == f"{WRITTEN}<|im_end|>team: shipping<|im_end|>"
+    assert jobs.train(spec) == 0
+    references = {line["reference"] for line in jobs.journal(spec, "sample")}
+    assert references == {WRITTEN, "team: shipping"}
+
+
+def test_a_template_without_tools_is_refused_before_the_training(models, tmp_path):
+    spec = jobs.make(tmp_path, models("llama", "chatml"), [conversation(ANSWERS[0]), TOOLS] * 6)
+    failed = previewed(spec, 1)["failed"]
+    assert failed["message"].startswith("Line 2 of the dataset: The model's chat template writes no tools")
+    assert "Choose a model whose chat template has tools" in failed["advice"]
+    assert jobs.train(spec) == 1
+    assert jobs.journal(spec, "failed")[0]["message"] == failed["message"]
+    assert not jobs.journal(spec, "metric")
+
+
 @pytest.mark.parametrize("row", [conversation(ANSWERS[0]), {"text": "Once."}])
 def test_an_encoder_decoder_is_refused(models, tmp_path, row):
     spec = jobs.make(tmp_path, models("t5"), [row] * 12)

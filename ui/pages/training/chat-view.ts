@@ -7,13 +7,14 @@ const roleWords: Readonly<Record<string, string>> = {
   system: 'System',
   user: 'User',
   assistant: 'Assistant',
+  tool: 'Tool',
 };
 
 /** A conversation as bubbles by role. */
 export function chatView(messages: readonly ChatMessage[]): TemplateResult {
   return html`<div class="chat">
     ${messages.map(
-      ({ role, content, reasoning, learned }) => html`<div
+      ({ role, content, reasoning, tool_calls, learned }) => html`<div
         class="bubble"
         data-role=${role}
         data-kind=${learned ? 'learned' : 'read'}
@@ -22,7 +23,10 @@ export function chatView(messages: readonly ChatMessage[]): TemplateResult {
           ${roleWords[role] ?? role}${role === 'assistant' && !learned ? html` <span class="badge">not learned</span>` : nothing}
         </small>
         ${reasoning === null ? nothing : html`<small class="muted wrap">Thoughts: <bdi>${reasoning}</bdi></small>`}
-        <bdi class="wrap">${content}</bdi>
+        ${content === '' && tool_calls.length > 0 ? nothing : html`<bdi class="wrap">${content}</bdi>`}
+        ${tool_calls.map(
+          ({ name, arguments: given }) => html`<bdi class="wrap mono">${name}(${given})</bdi>`,
+        )}
       </div>`,
     )}
   </div>`;

@@ -35,8 +35,8 @@ export const examples: Readonly<Record<string, unknown>> = {
       {
         line: 1,
         messages: [
-          { role: 'user', content: 'Where', reasoning: null, learned: false },
-          { role: 'assistant', content: 'Shipping', reasoning: null, learned: true },
+          { role: 'user', content: 'Where', reasoning: null, tool_calls: [], learned: false },
+          { role: 'assistant', content: 'Shipping', reasoning: null, tool_calls: [], learned: true },
         ],
         tokens: [
           { id: 9064, text: 'Where', labelled: false, truncated: false },
