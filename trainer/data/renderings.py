@@ -19,7 +19,7 @@ from trainer.data import pairs, rows
 from trainer.data.conversations import learned_turns, to_last_answer
 from trainer.data.normalizer import normalize
 from trainer.data.template import common_length, render
-from trainer.data.tools import Given, has_tools
+from trainer.data.tools import Given
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -37,9 +37,11 @@ ADVICE = (
 
 
 class Rendering(TypedDict):
-    """What is compared: messages, whether the start of an answer is asked for, and the text in training."""
+    """What is compared: messages with their tools, whether the start of an answer is asked for, and the text
+    in training."""
 
     messages: list[Given]
+    tools: list[dict[str, object]]
     generation: bool
     text: str
 
@@ -99,9 +101,6 @@ def _send(job: Job, pipe: IO[bytes], numbered: Iterable[tuple[int, Row]], asked:
             job.beat_or_stop()
             rendered = rows.in_rows(batch, lambda given: [_renderings(job, row) for row in given])
             for (number, _), renderings in zip(batch, rendered, strict=True):
-                # The playground's renderer is given no tools.
-                if any(has_tools(one["messages"]) for one in renderings):
-                    continue
                 asked.extend([number] * len(renderings))
                 pipe.write("".join(f"{json.dumps(one)}\n" for one in renderings).encode())
             done += len(batch)
@@ -122,7 +121,28 @@ def _renderings(job: Job, row: Row) -> list[Rendering]:
         for at in learned_turns(conversation):
             for messages, generation in ((plain[:at], True), (plain[: at + 1], False)):
                 text = normalize(job.template.normalizer, render(job.template, messages, generation))
-                made.append({"messages": messages, "generation": generation, "text": text})
+                made.append(
+                    {
+                        "messages": [_asked(message) for message in messages],
+                        "tools": messages[0].get("tools", []) if messages else [],
+                        "generation": generation,
+                        "text": text,
+                    }
+                )
+    return made
+
+
+def _asked(message: Given) -> Given:
+    """A message as `src/inference/template/message.ts` has it."""
+    made = {
+        name: message[name]
+        for name in ("role", "content", "reasoning_content")
+        if message.get(name) is not None
+    }
+    if "tool_calls" in message:
+        made["calls"] = [{"id": call["id"], **call["function"]} for call in message["tool_calls"]]
+    if message["role"] == "tool":
+        made["answers"] = {"id": message["tool_call_id"], "name": message["name"]}
     return made
 
 

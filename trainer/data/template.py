@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -338,6 +339,18 @@ def _behind(text: str, whole: str) -> str:
     return whole[whole.rindex(text) + len(text) :] if text in whole else ""
 
 
+# Texts, which stay as they are, and small numbers in JSON.
+_EXPONENTS = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d(?:\.\d+)?e-\d+')
+
+
+def _small_number(found: re.Match[str]) -> str:
+    """A small number as JavaScript writes it: 0.00001 and 1e-7, where Python has 1e-05 and 1e-07."""
+    text = found[0]
+    if text.startswith('"'):
+        return text
+    return format(Decimal(text), "f") if abs(float(text)) >= 1e-6 else text.replace("e-0", "e-")
+
+
 @lru_cache(maxsize=8)
 def _compile(text: str) -> jinja2.Template:
     """`text` compiled as transformers does it: sandboxed, with trimmed blocks."""
@@ -365,9 +378,10 @@ def _compile(text: str) -> jinja2.Template:
         sort_keys: bool = False,
     ) -> str:
         # jinja2's own escapes HTML.
-        return json.dumps(
+        text = json.dumps(
             value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
         )
+        return _EXPONENTS.sub(_small_number, text)
 
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]

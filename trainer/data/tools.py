@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from trainer.protocol.failures import Failure
@@ -60,11 +60,18 @@ def conversation(row: Row, messages: list[Message]) -> list[Message]:
             ]
             names.update((call["id"], call["function"]["name"]) for call in calls)
         if said["role"] == "tool":
-            said["name"] = message.get("name") or names.get(message["tool_call_id"], "")
+            said["name"] = names.get(message["tool_call_id"], "")
         made.append(said)
     if row.get("tools"):
-        made[0]["tools"] = row["tools"]
+        made[0]["tools"] = [_listed(tool["function"]) for tool in row["tools"]]
     return made
+
+
+def _listed(function: Mapping[str, Any]) -> dict[str, object]:
+    """A tool as templates list it (`toolUseOf` in `src/api/openai/completions/tools.ts`)."""
+    shown = ("name", "description", "parameters")
+    told = {name: function[name] for name in shown if function.get(name) is not None}
+    return {"type": "function", "function": told}
 
 
 def _text(arguments: object) -> str:

@@ -12,6 +12,13 @@ class Function(TypedDict):
     arguments: str
 
 
+class Tool(TypedDict):
+    """What a conversation offers: a `function` with its name, description and parameters."""
+
+    type: str
+    function: dict[str, object]
+
+
 class Call(TypedDict):
     """A call of a tool, which a message of the role `tool` answers by its `id`."""
 
@@ -50,5 +57,5 @@ class Row(TypedDict, total=False):
     chosen: str | list[Message]
     rejected: str | list[Message]
     messages: list[Message]
-    tools: list[dict[str, object]]
+    tools: list[Tool]
     text: str

@@ -3,16 +3,17 @@
  *
  *     node dist/compare-renderings.js TEMPLATE.json
  *
- * Reads lines `{messages, generation, text}` on stdin, where `text` is the trainer's rendering after the tokenizer's
+ * Reads lines `{messages, tools, generation, text}` on stdin, where `text` is the trainer's rendering after the tokenizer's
  * normalizer, up to the start of an answer with `generation`. Writes one line: `{"compared": N}`, or at the first difference `{"different": INDEX, "text"}`
  * or `{"different": INDEX, "error"}`. On an error it writes `{code, message}` to stderr and exits with code 1.
  */
 import { createInterface } from 'node:readline';
-import type { Message } from './message.ts';
+import type { Message, Tool } from './message.ts';
 import { readTemplate } from './render.ts';
 
 interface Rendering {
   messages: Message[];
+  tools: Tool[];
   generation: boolean;
   text: string;
 }
@@ -21,10 +22,10 @@ async function compare(path: string): Promise<object> {
   const template = await readTemplate(path);
   let compared = 0;
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
-    const { messages, generation, text } = JSON.parse(line) as Rendering;
+    const { messages, tools, generation, text } = JSON.parse(line) as Rendering;
     try {
       const served = template.normalize(
-        generation ? template.render(messages) : template.renderAnswered(messages),
+        generation ? template.render(messages, undefined, tools) : template.renderAnswered(messages, tools),
       );
       if (served !== text) return { different: compared, text: served };
     } catch (error) {

@@ -52,7 +52,7 @@ export interface StoredTemplate {
    */
   render(messages: readonly Message[], thinking?: boolean, tools?: readonly Tool[]): string;
   /** Renders a conversation that ends with an answer. @throws AppError as `render` does. */
-  renderAnswered(messages: readonly Message[]): string;
+  renderAnswered(messages: readonly Message[], tools?: readonly Tool[]): string;
   /**
    * Renders a conversation that ends with the beginning of an answer. @throws AppError as `render` does, and where the
    * template leaves out reasoning that was given.
@@ -152,7 +152,7 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
     tags: reasoning === null ? '' : [reasoning.open, reasoning.close, reasoning.final].join(''),
     toolStyle: toolStyleOf(stored.chat_template),
     render: prompted,
-    renderAnswered: (messages) => rendered(messages, false),
+    renderAnswered: (messages, tools) => rendered(messages, false, undefined, tools),
     renderBegun: (messages, thinking, tools) =>
       begunAnswer(messages, thinking, reasoning, (said, isPrompt) =>
         isPrompt ? prompted(said, thinking, tools) : rendered(said, false, thinking, tools),

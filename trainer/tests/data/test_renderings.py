@@ -12,6 +12,7 @@ from trainer.data.template import save
 from trainer.preview.preview import open_job
 from trainer.protocol.failures import Failure
 from trainer.tests import jobs, tiny
+from trainer.tests.chat import ONE_CALL, SYSTEM, TOOL_CASES, equip
 
 TEMPLATES = json.loads((Path(__file__).parent / "templates.json").read_text("utf-8"))
 # What the two languages take differently: white space, line ends, code points, letters.
@@ -72,6 +73,24 @@ ROWS = [{"messages": [{"role": "user", "content": t}, {"role": "assistant", "con
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_both_renderers_write_the_same_text(compare, name):
     compare(TEMPLATES[name], ROWS)
+
+
+@pytest.mark.parametrize("name", TOOL_CASES)
+def test_both_renderers_write_the_same_tools_calls_and_results(compare, name):
+    row = TOOL_CASES[name][1]
+    strange = {
+        "x": 2.0,
+        "y": [1e-7, 0.00001, -2.5e-5, "1e-05", None, True],
+        "z": {"ü": "a\"<b>'", "n": "line\n"},
+    }
+    calls = [{"id": "call_x", "type": "function", "function": {"name": "weather", "arguments": strange}}]
+    odd = [SYSTEM, ONE_CALL[0], {"role": "assistant", "tool_calls": calls}]
+    rows = [
+        row,
+        {**row, "messages": [{**one, "name": "ignored"} for one in ONE_CALL]},
+        {**row, "messages": odd},
+    ]
+    compare(equip(tiny.build_tokenizer(300), name).chat_template, rows)
 
 
 def test_strings_have_python_s_methods_in_both(compare):
