@@ -28,6 +28,8 @@ interface Shape {
   /** The most tokens of a prompt and its answer. */
   readonly context?: number;
   readonly layers?: number;
+  /** As `writeTinyGguf` has it. */
+  readonly next?: (token: number) => number;
   /** Its chat template; by default the contents of messages alone. */
   readonly chatTemplate?: string;
 }
@@ -39,13 +41,13 @@ export function storeModel(
   dataDir: string,
   name = 'tiny',
   trained?: Trained,
-  { context = 64, layers = 2, chatTemplate = contents }: Shape = {},
+  { context = 64, chatTemplate = contents, ...more }: Shape = {},
 ): StoredModel {
   const modelId = randomUUID();
   const path = join(dataDir, 'model_checkpoints', modelId);
   const gguf = join(path, 'model-F16.gguf');
   mkdirSync(path, { recursive: true });
-  const shape = { context: Math.max(128, context), layers };
+  const shape = { context: Math.max(128, context), ...more };
   writeTinyGguf(gguf, trained === undefined ? shape : { ...shape, adapter: trained.adapter });
   if (trained !== undefined) writeTinyAdapter(join(path, 'adapter.gguf'), trained.adapter);
   if (trained?.note !== undefined) writeFileSync(join(path, 'base.json'), JSON.stringify(trained.note));

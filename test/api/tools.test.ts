@@ -14,6 +14,11 @@ const mistral = `{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}{% endif %}{
 const deepseek = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% for call in message.tool_calls or [] %}{{ '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + call.function.name + '<｜tool▁sep｜>' + call.function.arguments + '<｜tool▁call▁end｜><｜tool▁calls▁end｜>' }}{% endfor %}{{ message.content }}{% endfor %}`;
 const gemma = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% for call in message.tool_calls or [] %}{{ '<start_function_call>call:' + call.function.name + '{' }}{% for key in call.function.arguments %}{{ key }}:<escape>{{ call.function.arguments[key] }}<escape>{% endfor %}}<end_function_call>{% endfor %}{{ message.content }}{% endfor %}`;
 
+/** As Llama's, whose calls begin with a bracket alone. */
+const llama = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% if message.tool_calls %}ipython{"name": "{{ message.tool_calls[0].function.name }}", "parameters": {{ message.tool_calls[0].function.arguments | tojson }}}{% else %}{{ message.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}#{% endif %}`;
+/** Tokens are bytes, three further on; the model says a bracket after the end of that prompt. */
+const [hash, bracket] = ['#', '{'].map((letter) => letter.charCodeAt(0) + 3);
+
 let service: TestService;
 let client: OpenAI;
 
@@ -21,6 +26,8 @@ test.before(async () => {
   const dataDir = temporaryFolder();
   for (const [name, chatTemplate] of Object.entries({ qwen, mistral, deepseek, gemma }))
     storeModel(dataDir, name, undefined, { context: 4096, layers: 1, chatTemplate });
+  const next = (token: number) => (token === hash ? bracket : token === bracket ? hash : token) as number;
+  storeModel(dataDir, 'llama', undefined, { context: 1024, layers: 1, chatTemplate: llama, next });
   storeModel(dataDir, 'plain');
   service = await startService({ dataDir });
   client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none', maxRetries: 0 });
@@ -74,6 +81,27 @@ test('an answer that must be a call is one, in the style of each model, whole an
     assert.ok(pieces > (model === 'gemma' ? 1 : 3), `${pieces} pieces`);
     assert.equal([...ends], [null, 'tool_calls']);
   }
+});
+
+test('a call that the model begins by itself is held to a strict schema', async () => {
+  const ask = async (tools: OpenAI.ChatCompletionFunctionTool[]) =>
+    (
+      await client.chat.completions.create({
+        ...asked,
+        tools,
+        model: 'llama',
+        temperature: 0,
+        max_tokens: 120,
+      })
+    ).choices[0];
+  const choice = await ask([weather]);
+  assert.equal([choice?.finish_reason, choice?.message.content], ['tool_calls', null]);
+  const [call] = choice?.message.tool_calls ?? [];
+  if (call?.type !== 'function') throw new Error('no call of a function');
+  assert.equal(Object.keys(JSON.parse(call.function.arguments)), ['place', 'days']);
+  const free = await ask([clock]);
+  assert.is(free?.message.tool_calls, undefined);
+  assert.match(free?.message.content ?? '', '{#');
 });
 
 test('a required call is of any tool; a conversation with calls and results goes on', async () => {

@@ -1,5 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
+import { begunCall } from '../../src/inference/worker/call-grammar.ts';
 import { jsonSchemaFaults, readJsonSchema } from '../../src/inference/worker/json-schema.ts';
 
 test('schemas that a grammar expresses are taken', () => {
@@ -47,6 +49,23 @@ test('a deep schema is refused, not followed', () => {
   let schema: unknown = { type: 'string' };
   for (let level = 0; level < 100_000; level++) schema = { type: 'array', items: schema };
   assert.match(jsonSchemaFaults(schema)[0]?.message ?? '', 'nested more than 32 deep');
+});
+
+test('the beginning of a call is found at the end of an answer', () => {
+  const begun = (template: string, text: string) => {
+    const style = toolStyleOf(template);
+    return style && begunCall(style, text);
+  };
+  const hermes = '<tool_call>{"name": N, "arguments": A}';
+  assert.is(begun(hermes, 'I look.\n<tool_call>'), '<tool_call>');
+  assert.is(begun(hermes, '<tool_call>\n{'), '<tool_call>\n{');
+  for (const text of ['', 'I look.', '<tool', '<tool_call> is', '<tool_call>\n{"name": "a'])
+    assert.is(begun(hermes, text), null, text);
+  assert.is(begun('[TOOL_CALLS]', '[TOOL_CALLS]'), '[TOOL_CALLS]');
+  const llama = 'ipython {"name": N, "parameters": P}';
+  assert.is(begun(llama, '{'), '{');
+  assert.is(begun(llama, '<|python_tag|>{"'), '{"');
+  assert.is(begun(llama, 'A {'), null);
 });
 
 test.run();

@@ -30,7 +30,6 @@ export interface Question extends Sampling {
   /** The stop strings that are told when they end the answer. */
   readonly toldStops: ReadonlySet<string>;
   readonly stream: TextStream;
-  bytesOf(token: Token, before: readonly Token[]): Uint8Array;
   readonly signal: AbortSignal;
   onText(delta: string, tokens: readonly TokenChoice[]): void;
   /** When the request came, as of `performance.now()`. */

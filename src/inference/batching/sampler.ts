@@ -27,11 +27,45 @@ export interface Sampling {
   /** Whether a grammar is followed: its state cannot be taken back. */
   readonly hasGrammar: boolean;
   readonly logprobs: number | null;
+  /** The same for what follows the text of an answer, from where a grammar is followed; `null` where none is yet. */
+  readonly late: ((text: string) => Promise<Sampling['sampling'] | null>) | null;
+  bytesOf(token: Token, before: readonly Token[]): Uint8Array;
 }
 
 /** @param answer the tokens of the answer so far; the caller adds those that are sampled */
 export function createSampler(slot: Slot, answer: readonly Token[], question: Sampling): Sampler {
-  return question.hasGrammar ? sampleByGrammar(slot, answer, question) : sampleFreely(slot, answer, question);
+  if (question.hasGrammar) return sampleByGrammar(slot, answer, question);
+  const free = sampleFreely(slot, answer, question);
+  return question.late === null ? free : sampleUntil(slot, answer, question, question.late, free);
+}
+
+/** Samples freely, and by a grammar from where the answer begins what it is for. */
+function sampleUntil(
+  slot: Slot,
+  answer: readonly Token[],
+  question: Sampling,
+  late: NonNullable<Sampling['late']>,
+  free: Sampler,
+): Sampler {
+  let bound: Sampler | null = null;
+  let text = '';
+  let read = 0;
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  return {
+    get canDraft() {
+      return bound === null && free.canDraft;
+    },
+    async next(tokens, drafts) {
+      for (; read < answer.length; read += 1) {
+        const bytes = question.bytesOf(answer[read] as Token, answer.slice(Math.max(0, read - 8), read));
+        text += decoder.decode(bytes, { stream: true });
+      }
+      const sampling = bound === null ? await late(text) : null;
+      if (sampling !== null) bound = sampleByGrammar(slot, answer, { ...question, sampling });
+      return bound === null ? free.next(tokens, drafts) : bound.next(tokens, []);
+    },
+    end: async () => bound?.end(),
+  };
 }
 
 function sampleFreely(slot: Slot, answer: readonly Token[], question: Sampling): Sampler {

@@ -58,6 +58,8 @@ export interface StoredTemplate {
    * template leaves out reasoning that was given.
    */
   renderBegun(messages: readonly Message[], thinking?: boolean, tools?: readonly Tool[]): Joined;
+  /** Whether an answer that has come so far is reasoning. Channels have no doubt. */
+  isReasoning(text: string, thinking?: boolean): boolean;
   /** How its model writes calls; `null` if that is not known. */
   toolStyle: ToolStyle | null;
   /** A text as the tokenizer of the training normalizes it before it makes tokens. */
@@ -150,6 +152,11 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
     stop: stored.stop,
     contextLength: stored.context_length,
     tags: reasoning === null ? '' : [reasoning.open, reasoning.close, reasoning.final].join(''),
+    isReasoning(text, thinking) {
+      if (reasoning === null || reasoning.final || text.includes(reasoning.close)) return false;
+      const opens = thinking === undefined ? reasoning.opens : thinking && reasoning.opens_on;
+      return opens || text.trimStart().startsWith(reasoning.open);
+    },
     toolStyle: toolStyleOf(stored.chat_template),
     render: prompted,
     renderAnswered: (messages, tools) => rendered(messages, false, undefined, tools),

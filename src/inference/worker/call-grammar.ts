@@ -10,9 +10,10 @@ type Json = Record<string, unknown>;
 
 const literal = (text: string): string => (text === '' ? '' : JSON.stringify(text).replaceAll('\\/', '/'));
 
+const anything = { type: 'object', additionalProperties: true };
+
 /** What the arguments of a tool must be: as its schema says where the grammar can express it, else any object. */
 function argumentsOf({ function: { name, parameters } }: Tool, strict: ToolUse['strict']): Json[] {
-  const anything = { type: 'object', additionalProperties: true };
   if (parameters === undefined) return strict.includes(name) ? [{ type: 'object' }] : [anything];
   const { schema, faults } = readJsonSchema(parameters);
   if (faults.length > 0 || Object.keys(parameters).length === 0) return [anything];
@@ -29,11 +30,35 @@ function argumentsOf({ function: { name, parameters } }: Tool, strict: ToolUse['
 export const callable = ({ tools, choice }: ToolUse): Tool[] =>
   tools.filter(({ function: { name } }) => typeof choice === 'string' || choice.name === name);
 
+/** What every answer of calls begins with, up to the name of a tool. */
+const headOf = ({ begin, open, syntax }: ToolStyle): string =>
+  begin + open + (syntax === 'object' ? '{"name": "' : '');
+
+/**
+ * The beginning of a call at the end of an answer, as far as it is written and nothing else can follow; `null` if there is
+ * none.
+ */
+export function begunCall(style: ToolStyle, text: string): string | null {
+  const head = headOf(style);
+  const mark = style.starts.find((start) => head.startsWith(start));
+  const written =
+    mark === undefined
+      ? style.starts.reduce((rest, start) => rest.replace(start, ''), text)
+      : text.slice(text.includes(mark) ? text.lastIndexOf(mark) : text.length);
+  return written !== '' && head.startsWith(written) ? written : null;
+}
+
 /**
  * The grammar of an answer that is a call, in the notation of llama.cpp (GBNF).
+ * @param written what there is of it already, as `begunCall` has it; without it an object may have other white space
  * @throws AppError `invalid` when the schemas of the tools cannot be made a grammar.
  */
-export async function callGrammar(style: ToolStyle, use: ToolUse, llama: Llama): Promise<string> {
+export async function callGrammar(
+  style: ToolStyle,
+  use: ToolUse,
+  llama: Llama,
+  written?: string,
+): Promise<string> {
   const { begin, between, end, open, separator, close, key, syntax } = style;
   const rules: string[] = [];
   /** A rule for JSON of a schema; its own rules are named after it. */
@@ -65,8 +90,12 @@ export async function callGrammar(style: ToolStyle, use: ToolUse, llama: Llama):
   for (const [index, tool] of tools.entries()) {
     const { name } = tool.function;
     const named = `call${index}`;
-    const given = argumentsOf(tool, use.strict);
-    if (syntax === 'object') {
+    const isFree = written !== undefined && !use.strict.includes(name);
+    const given = isFree ? [anything] : argumentsOf(tool, use.strict);
+    if (syntax === 'object' && written !== undefined) {
+      await json(`${named}-json`, given.length === 1 ? (given[0] as Json) : { oneOf: given });
+      rules.push(`${named} ::= ${literal(`${name}", "${key}": `)} ${named}-json "}"`);
+    } else if (syntax === 'object') {
       const objects = given.map((one) => ({
         type: 'object',
         properties: { name: { const: name }, [key]: one },
@@ -83,10 +112,16 @@ export async function callGrammar(style: ToolStyle, use: ToolUse, llama: Llama):
     calls.push(named);
   }
   const several = use.parallel && (between !== '' || close !== '') ? `(${literal(between)} call)*` : '';
-  const root = [literal(begin), 'call', several, literal(end)].filter(Boolean).join(' ');
+  const rule = (...parts: string[]) => parts.filter(Boolean).join(' ');
+  const first =
+    written === undefined
+      ? rule(literal(begin), 'call')
+      : rule(literal(headOf(style).slice(written.length)), 'called');
+  const opening = written === undefined ? open : headOf({ ...style, begin: '' });
   return [
-    `root ::= ${root}`,
-    `call ::= ${[literal(open), `( ${calls.join(' | ')} )`, literal(close)].filter(Boolean).join(' ')}`,
+    `root ::= ${rule(first, several, literal(end))}`,
+    `call ::= ${rule(literal(opening), 'called')}`,
+    `called ::= ${rule(`( ${calls.join(' | ')} )`, literal(close))}`,
     ...(syntax === 'gemma' ? gemmaRules(style.quote) : []),
     ...(syntax === 'tags' ? tagRules : []),
     ...rules,

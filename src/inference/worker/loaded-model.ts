@@ -69,6 +69,9 @@ export async function loadModel(
   return loaded;
 }
 
+const isReasoning = (template: StoredTemplate, { input }: GenerateOrder, text: string): boolean =>
+  input.kind === 'messages' && template.isReasoning(text, input.thinking);
+
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share one model with its contexts
 function createLoadedModel(
   llama: Llama,
@@ -215,7 +218,6 @@ function createLoadedModel(
       const { template, lead, tags: own, toolTags, longest } = await templateAt(order.templatePath);
       const use = order.input.kind === 'messages' ? order.input.tools : undefined;
       const style = use === undefined ? null : template.toolStyle;
-      const callsAs = use === undefined || use.choice === 'auto' ? null : style;
       const tags = style === null ? own : toolTags;
       const prompt = promptOf(order, template);
       if (prompt.length === 0) throw new AppError('invalid', 'The prompt is empty.');
@@ -226,7 +228,7 @@ function createLoadedModel(
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
-      const sampling = await samplingOf(order, prompt, llama, model, file.tokens.length, callsAs);
+      const { late, ...chosen } = await samplingOf(order, prompt, llama, model, file.tokens.length, style);
       const isAnswer = order.input.kind === 'messages';
       const stops = [
         ...(isAnswer && !order.ignoreEos ? template.stop : []),
@@ -250,10 +252,11 @@ function createLoadedModel(
         adapters: order.adapters,
         caller: order.caller,
         limit: Math.min(order.maxTokens, longest - prompt.length),
-        sampling,
+        ...chosen,
+        // What reasoning says of calls is none.
+        late: late && (async (text) => (isReasoning(template, order, text) ? null : late(text))),
         temperature: order.temperature,
         logprobs: order.logprobs,
-        hasGrammar: order.grammar !== null || callsAs !== null,
         lookup: order.lookup,
         stopTokens: stopTokensOf(stops),
         goesOn: order.ignoreEos ? everyToken : isAnswer ? new Set(tags.keys()) : noTokens,

@@ -1,5 +1,6 @@
 import {
   type getLlama,
+  type LlamaGrammar,
   LlamaGrammarEvaluationState,
   type LlamaModel,
   type SequenceEvaluateOptions,
@@ -7,11 +8,12 @@ import {
   TokenBias,
 } from 'node-llama-cpp';
 import { AppError } from '../../errors.ts';
-import type { GenerateOrder } from '../protocol/generation.ts';
+import type { GenerateOrder, ToolUse } from '../protocol/generation.ts';
 import type { ToolStyle } from '../template/tool-styles.ts';
-import { callGrammar } from './call-grammar.ts';
+import { begunCall, callGrammar } from './call-grammar.ts';
 import { readJsonSchema } from './json-schema.ts';
 
+type Options = (answer: readonly Token[]) => SequenceEvaluateOptions;
 type Llama = Awaited<ReturnType<typeof getLlama>>;
 /** The bounds of OpenAI's API stand for a ban and for the only choice. */
 const mostBias = 100;
@@ -95,7 +97,7 @@ function penaltyOf(
  *
  * @param prompt its tokens, which `repetitionPenalty` counts
  * @param vocabulary the number of the model's tokens
- * @param callsAs how the answer is a call, if it must be one
+ * @param style how an answer has calls of the request's tools, if there are any
  * @throws AppError `invalid` for a token that the model has not or that cannot be biased, a schema that cannot be used, or
  *   penalties that cannot be combined
  */
@@ -105,27 +107,44 @@ export async function samplingOf(
   llama: Llama,
   model: LlamaModel,
   vocabulary: number,
-  callsAs: ToolStyle | null,
-): Promise<(answer: readonly Token[]) => SequenceEvaluateOptions> {
+  style: ToolStyle | null,
+): Promise<{
+  readonly sampling: Options;
+  readonly hasGrammar: boolean;
+  /** How tokens are chosen from where an answer has begun a call whose arguments must follow a schema. */
+  readonly late: ((text: string) => Promise<Options | null>) | null;
+}> {
   const tokenBias = biasOf(order, model, vocabulary);
-  const use = order.input.kind === 'messages' ? order.input.tools : undefined;
-  const grammar =
-    callsAs !== null && use !== undefined
-      ? await llama.createGrammar({ grammar: await callGrammar(callsAs, use, llama) })
-      : order.grammar && (await grammarOf(order.grammar, llama));
+  const use = (order.input.kind === 'messages' && order.input.tools) || null;
   const repeatPenalty = penaltyOf(order, prompt);
   const seed = order.seed ?? Math.floor(Math.random() * 2 ** 32);
-  return (answer) => ({
-    temperature: order.temperature,
-    topP: order.topP,
-    topK: Math.max(0, order.topK),
-    minP: order.minP,
-    seed: seedAt(seed, answer.length),
-    // The library's types know no `undefined`.
-    ...(tokenBias === undefined ? {} : { tokenBias }),
-    ...(grammar === null
-      ? {}
-      : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar }) }),
-    ...(repeatPenalty === null ? {} : { repeatPenalty: repeatPenalty(answer) }),
-  });
+  const by =
+    (grammar: LlamaGrammar | null): Options =>
+    (answer) => ({
+      temperature: order.temperature,
+      topP: order.topP,
+      topK: Math.max(0, order.topK),
+      minP: order.minP,
+      seed: seedAt(seed, answer.length),
+      // The library's types know no `undefined`.
+      ...(tokenBias === undefined ? {} : { tokenBias }),
+      ...(grammar === null
+        ? {}
+        : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar }) }),
+      ...(repeatPenalty === null ? {} : { repeatPenalty: repeatPenalty(answer) }),
+    });
+  const calling = async (written?: string) =>
+    llama.createGrammar({
+      grammar: await callGrammar(style as ToolStyle, use as ToolUse, llama, written),
+    });
+  if (use === null || style === null) {
+    const grammar = order.grammar && (await grammarOf(order.grammar, llama));
+    return { sampling: by(grammar), hasGrammar: grammar !== null, late: null };
+  }
+  if (use.choice !== 'auto') return { sampling: by(await calling()), hasGrammar: true, late: null };
+  const late = async (text: string) => {
+    const written = begunCall(style, text);
+    return written === null ? null : by(await calling(written));
+  };
+  return { sampling: by(null), hasGrammar: false, late: use.strict.length > 0 ? late : null };
 }
