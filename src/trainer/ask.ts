@@ -26,16 +26,22 @@ export interface Question<S extends v.GenericSchema> {
   readonly timeoutMs: number | null;
   /** Kills the process when aborted. SIGKILL must be safe. */
   readonly signal: AbortSignal;
-  /** Hears how much is done, 0 to 1, and of how many bytes, where the verb prints it on lines of their own. */
-  readonly onProgress?: ((share: number, bytes: number | null) => void) | undefined;
+  /**
+   * Hears how much is done, 0 to 1, and in bytes, with their total once it is known, where the verb prints it on lines of
+   * their own.
+   */
+  readonly onProgress?: ((share: number, bytes: ProgressBytes | null) => void) | undefined;
 }
+
+/** How many bytes are done, and of how many. */
+export type ProgressBytes = readonly [done: number, total: number | null];
 
 const progress = v.pipe(
   v.string(),
   v.parseJson(),
   v.object({
     progress: v.pipe(v.number(), v.minValue(0), v.maxValue(1)),
-    bytes: v.optional(v.tuple([v.number(), v.number()])),
+    bytes: v.optional(v.tuple([v.number(), v.nullable(v.number())])),
   }),
 );
 
@@ -70,7 +76,7 @@ export async function askTrainer<S extends v.GenericSchema>(
     line = lines.pop() ?? '';
     for (const told of lines) {
       const { success, output } = v.safeParse(progress, told);
-      if (success) onProgress(output.progress, output.bytes?.[1] ?? null);
+      if (success) onProgress(output.progress, output.bytes ?? null);
     }
   });
   // A process that fails early does not read it.

@@ -28,6 +28,12 @@ TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUB_TOKEN", "HUGGINGFA
 SECRETS = (*TOKEN_VARIABLES, "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 REPORT_SECONDS = 0.5
+# Files that are downloaded at once.
+AT_ONCE = 4
+
+# Hears the bytes that are here, and of how many: None while there are files that have not begun, whose sizes
+# are not known.
+Report = Callable[[float, float | None], None]
 
 
 def from_hub(job: JobContext) -> bool:
@@ -86,8 +92,11 @@ def find_reward_model(job: JobContext, downloaded: bool) -> Path | None:
 def fetch(job: JobContext, name: str) -> Path:
     """Downloads `name` to the hub cache and reports progress; returns its directory."""
 
-    def report(share: float, done: float, total: float) -> None:
-        job.phase("download", share, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
+    def report(done: float, total: float | None) -> None:
+        if total is None:
+            job.phase("download", None, f"{done / 1e6:.0f} MB")
+        else:
+            job.phase("download", done / total, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
 
     job.phase("download", 0.0, None)
     path = _download(name, report, job.beat_or_stop)
@@ -99,14 +108,16 @@ def download(name: str) -> int:
     """Downloads `name` to the hub cache and prints how far it is as lines of JSON, then its directory as
     `print_result`; returns the status. What is there when it is killed is not downloaded again."""
 
-    def report(share: float, done: float, total: float) -> None:
-        print(json.dumps({"progress": share, "bytes": [round(done), round(total)]}), flush=True)
+    def report(done: float, total: float | None) -> None:
+        share = 0 if total is None else done / total
+        whole = None if total is None else round(total)
+        print(json.dumps({"progress": share, "bytes": [round(done), whole]}), flush=True)
 
     return print_result(lambda: {"path": str(_download(name, report, lambda: None))})
 
 
-def _download(name: str, report: Callable[[float, float, float], None], beat: Callable[[], None]) -> Path:
-    """Downloads `name` to the hub cache; `report` hears the share that is here, and both numbers of bytes."""
+def _download(name: str, report: Report, beat: Callable[[], None]) -> Path:
+    """Downloads `name` to the hub cache."""
     from huggingface_hub import snapshot_download
 
     return Path(
@@ -114,8 +125,8 @@ def _download(name: str, report: Callable[[float, float, float], None], beat: Ca
             name,
             allow_patterns=WANTED,
             ignore_patterns=UNWANTED,
-            tqdm_class=_progress_class(report, beat),
-            max_workers=4,
+            tqdm_class=progress_class(report, beat),
+            max_workers=AT_ONCE,
         )
     )
 
@@ -158,9 +169,11 @@ def go_offline() -> None:
     stay_offline()
 
 
-def _progress_class(report: Callable[[float, float, float], None], beat: Callable[[], None]) -> type:
+def progress_class(report: Report, beat: Callable[[], None]) -> type:
     """A tqdm class that reports bytes."""
     from tqdm import tqdm
+
+    files: list[tqdm] = []
 
     class Progress(tqdm):
         """Prints nothing; reports the one bar that counts bytes on the disk."""
@@ -170,6 +183,8 @@ def _progress_class(report: Callable[[float, float, float], None], beat: Callabl
             self._counts = kwargs.get("unit") == "B" and "Downloading" not in str(kwargs.get("desc"))
             self._last = 0.0
             super().__init__(*args, **{**kwargs, "disable": False, "file": _NullStream()})
+            if kwargs.get("unit") != "B":
+                files.append(self)
 
         def update(self, n: float | None = 1) -> bool | None:
             shown = super().update(n)
@@ -177,7 +192,9 @@ def _progress_class(report: Callable[[float, float, float], None], beat: Callabl
             now = time.monotonic()
             if self._counts and self.total and now - self._last >= REPORT_SECONDS:
                 self._last = now
-                report(min(1.0, self.n / self.total), self.n, self.total)
+                # The client adds a file's size to the total when it begins with it.
+                begun = any(bar.total - bar.n <= AT_ONCE for bar in files)
+                report(min(self.n, self.total), self.total if begun else None)
             return shown
 
     return Progress

@@ -21,9 +21,10 @@ export interface ModelDownload {
   readonly id: string;
   readonly model: string;
   readonly state: 'running' | 'completed' | 'failed';
-  /** 0 to 1. */
+  /** 0 to 1; 0 while the total is not known. */
   readonly progress: number;
-  /** Of how many bytes; `null` until the hub has told. */
+  readonly doneBytes: number;
+  /** Of how many bytes; `null` until the sizes of all files are known. */
   readonly totalBytes: number | null;
   readonly error: string | null;
 }
@@ -58,7 +59,15 @@ interface Entry {
 const isRunning = ({ download }: Entry) => download.state === 'running';
 
 const beginning = (model: string): Entry => ({
-  download: { id: randomUUID(), model, state: 'running', progress: 0, totalBytes: null, error: null },
+  download: {
+    id: randomUUID(),
+    model,
+    state: 'running',
+    progress: 0,
+    doneBytes: 0,
+    totalBytes: null,
+    error: null,
+  },
   controller: new AbortController(),
   work: Promise.resolve(),
 });
@@ -94,8 +103,8 @@ export function createHubModels(options: {
 
   function change(entry: Entry, fields: Partial<ModelDownload>): void {
     entry.download = { ...entry.download, ...fields };
-    const { id, model, state, progress, totalBytes, error } = entry.download;
-    frames.send('download', null, { id, model, state, progress, total_bytes: totalBytes, error });
+    const { doneBytes: done_bytes, totalBytes: total_bytes, ...told } = entry.download;
+    frames.send('download', null, { ...told, done_bytes, total_bytes });
   }
 
   async function run(entry: Entry): Promise<void> {
@@ -105,8 +114,9 @@ export function createHubModels(options: {
       await downloadModel(command, download.model, {
         secrets: downloadSecrets(command, hubToken),
         signal: controller.signal,
-        onProgress: (progress, totalBytes) => {
-          entry.download = { ...entry.download, progress, totalBytes };
+        onProgress: (progress, bytes) => {
+          const [doneBytes, totalBytes] = bytes ?? [0, null];
+          entry.download = { ...entry.download, progress, doneBytes, totalBytes };
           if (performance.now() - toldAt < frameIntervalMs) return;
           toldAt = performance.now();
           change(entry, {});

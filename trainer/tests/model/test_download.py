@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from trainer.adapter_base import make as adapter_base
+from trainer.model.download import progress_class
 from trainer.protocol.contracts import Adapter
 from trainer.tests import export_fixture, jobs
 
@@ -204,3 +205,14 @@ def test_the_token_leaves_the_environment_before_the_model_s_files_are_read(mode
         monkeypatch.setenv(name, TOKEN)
     assert jobs.train(jobs.make(tmp_path, models("llama"), max_steps=1)) == 0
     assert TOKEN not in os.environ.values()
+
+
+@pytest.mark.parametrize(("finished", "total"), [(1, None), (2, 400)])
+def test_the_total_is_told_once_all_files_have_begun(finished, total):
+    told = []
+    bar = progress_class(lambda *heard: told.append(heard), lambda: None)
+    files = bar(total=6, desc="Fetching 6 files")
+    bar(unit="B", desc="Downloading (incomplete total...)", total=400).update(1)
+    files.update(finished)
+    bar(unit="B", desc="Reconstructing (incomplete total...)", total=400).update(100)
+    assert told == [(100, total)]

@@ -4,8 +4,9 @@ import { route } from '../../../http/route.ts';
 import { confirmation, errorBody, refused, tag } from '../common.ts';
 import * as s from './schemas.ts';
 
-const presentDownload = ({ totalBytes, ...download }: ModelDownload) => ({
+const presentDownload = ({ doneBytes, totalBytes, ...download }: ModelDownload) => ({
   ...download,
+  done_bytes: doneBytes,
   total_bytes: totalBytes,
 });
 

@@ -4,6 +4,7 @@ const download = {
   model: 'Qwen/Qwen3-0.6B',
   state: 'running',
   progress: 0.42,
+  done_bytes: 638_000_000,
   total_bytes: 1_519_000_000,
   error: null,
 };

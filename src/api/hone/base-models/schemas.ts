@@ -38,9 +38,10 @@ export const modelDownload = v.object({
   id: v.string(),
   model: v.string(),
   state: v.picklist(['running', 'completed', 'failed']),
-  /** From 0 to 1. */
+  /** From 0 to 1; 0 while `total_bytes` is not known. */
   progress: v.number(),
-  /** `null` until the hub has told. */
+  done_bytes: v.number(),
+  /** `null` until the sizes of all files are known. */
   total_bytes: v.nullable(v.number()),
   error: v.nullable(v.string()),
 });

@@ -54,8 +54,10 @@ export class BaseModels extends LightElement {
         void this._local.refresh();
       }
     } else {
-      const { progress, total_bytes } = frame;
-      const now = value.map((one) => (one.id === frame.id ? { ...one, progress, total_bytes } : one));
+      const { progress, done_bytes, total_bytes } = frame;
+      const now = value.map((one) =>
+        one.id === frame.id ? { ...one, progress, done_bytes, total_bytes } : one,
+      );
       this._downloads.set({ ...this._downloads.value, value: now });
     }
   }

@@ -35,7 +35,8 @@ export class ModelDownloads extends LightElement {
     </section>`;
   }
 
-  private _entry({ id, model, state, progress, total_bytes: total, error }: ModelDownload): TemplateResult {
+  private _entry(download: ModelDownload): TemplateResult {
+    const { id, model, state, progress, total_bytes: total, error } = download;
     const isRunning = state === 'running';
     return html`<li>
       <div class="row between wrap-row">
@@ -43,7 +44,7 @@ export class ModelDownloads extends LightElement {
         <span class="row">
           ${
             isRunning
-              ? html`<span class="muted tabular">${total === null ? 'Starting' : `${Math.floor(100 * progress)}% of ${formatMemory(total)}`}</span>`
+              ? html`<span class="muted tabular">${howFar(download)}</span>`
               : html`<button
                   type="button"
                   class="small"
@@ -78,4 +79,10 @@ declare global {
   interface HTMLElementTagNameMap {
     'hone-model-downloads': ModelDownloads;
   }
+}
+
+/** How far a download is. Before the sizes of all files are known, a percentage would be too high. */
+function howFar({ progress, done_bytes: done, total_bytes: total }: ModelDownload): string {
+  if (total !== null) return `${Math.floor(100 * progress)}% of ${formatMemory(total)}`;
+  return done === 0 ? 'Starting' : formatMemory(done);
 }
