@@ -47,7 +47,8 @@ const styles: readonly ToolStyle[] = [
     syntax: 'named',
     // As `createChannelSplit` hands calls on.
     ...{ open: '<|channel|>commentary to=functions.', separator: ' <|constrain|>json<|message|>' },
-    ...{ close: '<|call|>', tokens: '<|constrain|>' },
+    // The token that ends a call ends the answer, too.
+    tokens: '<|constrain|>',
   },
   {
     ...common,
@@ -140,7 +141,7 @@ const styles: readonly ToolStyle[] = [
       template.includes('<|python_tag|>') ||
       (template.includes('ipython') && template.includes('"parameters"')),
     syntax: 'object',
-    ...{ between: '; ', key: 'parameters', isBare: true, tokens: '<|python_tag|>' },
+    ...{ key: 'parameters', isBare: true, tokens: '<|python_tag|>' },
   },
 ];
 

@@ -1,0 +1,50 @@
+/** llama.cpp reads the grammars of calls in all styles. */
+import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
+import { callGrammar } from '../../src/inference/worker/call-grammar.ts';
+
+/** The calls of a grammar: with one call alone, it ends behind it. */
+const rootOf = (grammar: string): string => grammar.slice(0, grammar.indexOf('\n'));
+const day = { type: 'string', format: 'date' };
+const parameters = {
+  type: 'object',
+  properties: { q: { type: 'string' }, days: { type: 'array', items: { $ref: '#/$defs/day' } } },
+  ...{ required: ['q'], $defs: { day } },
+};
+const tools = [
+  { type: 'function' as const, function: { name: 'find', parameters } },
+  { type: 'function' as const, function: { name: 'b-c' } },
+];
+/** What templates of a style have, and what there is of a call when the grammar begins late. */
+const templates: [template: string, written: string, isParallel: boolean][] = [
+  ['"functions." + ', '<|channel|>commentary to=functions.', false],
+  ['<|tool_call>call:', '<|tool_call>call:', true],
+  ['<start_function_call>call:', '<start_function_call>call:', true],
+  ['<｜tool▁sep｜>```json', '<｜tool▁calls▁begin｜>', true],
+  ['<｜tool▁sep｜>', '<｜tool▁calls▁begin｜>', true],
+  ['[TOOL_CALLS][ARGS]', '[TOOL_CALLS]', false],
+  ['[TOOL_CALLS]', '[TOOL_CALLS]', true],
+  ['<tool_call><function=', '<tool_call>', true],
+  ['<tool_call>arguments', '<tool_call>', true],
+  ['<|python_tag|>', '{"', false],
+];
+
+test('a grammar is read, with calls in parallel where the style has them', async () => {
+  const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
+  for (const [template, begun, isParallel] of templates)
+    for (const strict of [[], ['find']])
+      for (const written of [undefined, begun])
+        for (const parallel of [true, false]) {
+          const style = toolStyleOf(template);
+          if (style === null) throw new Error(template);
+          const use = { tools, choice: 'required' as const, parallel, strict };
+          const grammar = await callGrammar(style, use, llama, written);
+          assert.ok(await llama.createGrammar({ grammar }), style.name);
+          assert.is(rootOf(grammar).includes('call)*'), parallel && isParallel, style.name);
+        }
+  await llama.dispose();
+});
+
+test.run();
