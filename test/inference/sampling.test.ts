@@ -197,6 +197,8 @@ test('a prompt is repeated and rated as its tokens would be as an answer', async
     tokens.slice(0, ids.length + 3),
   );
   assert.is((await ask({ maxTokens: 1 })).cachedTokens, ids.length - 1);
+  const fresh = await ask({ cache: false, maxTokens: 1 });
+  assert.equal([fresh.cachedTokens, fresh.text], [0, answered.text.slice(0, fresh.text.length)]);
   const nothing = await ask({ maxTokens: 0 });
   assert.equal([nothing.text, nothing.generatedTokens, nothing.finishReason], ['', 0, 'length']);
   assert.is((await ask({ maxTokens: 0, echo: true })).text, text);

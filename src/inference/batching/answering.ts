@@ -23,6 +23,8 @@ export interface Question extends Sampling {
   readonly echo: string | null;
   /** How many likely tokens are told for each token of the answer; `null`: not even its own probability. */
   readonly logprobs: number | null;
+  /** Whether what was evaluated of the prompt before, or for another request, is used. */
+  readonly cache: boolean;
   /** Whether prompt lookup may draft tokens. The answer is the same. */
   readonly lookup: boolean;
   /** Tokens that end the answer, besides the model's own, with their texts. */
@@ -39,8 +41,8 @@ export interface Question extends Sampling {
 /** A request that is being answered, step by step. */
 export interface Answering {
   readonly slot: Slot;
-  /** Whether it evaluates the whole prompt, also what was evaluated before: probabilities are not kept. */
-  readonly ratesPrompt: boolean;
+  /** Whether it uses what was evaluated of its prompt before, or for another request. */
+  readonly usesCache: boolean;
   /** Tokens of the prompt that are left to evaluate; 1 while the answer is generated. */
   left(): number;
   /**
@@ -91,9 +93,11 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
   const sequence: LlamaContextSequence = slot.sequence;
   const rating =
     echo === null || logprobs === null ? null : createPromptRating(slot, prompt, logprobs, question.bytesOf);
+  // Probabilities are not kept.
+  const usesCache = question.cache && rating === null;
   // The last token must be evaluated again.
-  if (rating !== null) await sequence.clearHistory();
-  else await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
+  if (usesCache) await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
+  else await sequence.clearHistory();
 
   let cachedTokens = sequence.nextTokenIndex;
   const shown = createShown(question, rating);
@@ -138,10 +142,10 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
 
   return {
     slot,
-    ratesPrompt: rating !== null,
+    usesCache,
     left: () => (before.length === 0 ? prompt.length - sequence.nextTokenIndex : 1),
     async copy({ context, sequence: from }) {
-      if (context !== slot.context || rating !== null || !canCopy(sequence)) return;
+      if (context !== slot.context || !usesCache || !canCopy(sequence)) return;
       const shared = from.compareContextTokens(prompt.slice(0, -1)).firstDifferentIndex;
       if (!isWorthCopying(shared, sequence.nextTokenIndex)) return;
       await copyTokens(from, sequence, shared);

@@ -56,7 +56,7 @@ export function createScheduler(
   /** The one among these that evaluates the most of what a request would have to evaluate, too. */
   function aheadOf({ request, answering }: Running, earlier: readonly Running[]): Running['ahead'] {
     const { context, sequence } = answering.slot;
-    if (answering.ratesPrompt || !canCopy(sequence)) return null;
+    if (!answering.usesCache || !canCopy(sequence)) return null;
     let best: Running['ahead'] = null;
     for (const one of earlier) {
       if (one.answering.slot.context !== context) continue;

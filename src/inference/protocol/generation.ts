@@ -80,6 +80,8 @@ const generation = v.object({
   logprobs: v.optional(v.nullable(v.number()), null),
   /** Whether the answer begins with the prompt; with `logprobs`, its tokens are rated, too. */
   echo: v.optional(v.boolean(), false),
+  /** Whether what earlier requests evaluated of the prompt is used. Sums are added in another order then. */
+  cache: v.optional(v.boolean(), true),
   /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
   grammar: v.optional(v.nullable(grammar), null),
   /** Whether prompt lookup may draft tokens, which changes the speed alone. */

@@ -258,6 +258,7 @@ function createLoadedModel(
         temperature: order.temperature,
         logprobs: order.logprobs,
         lookup: order.lookup,
+        cache: order.cache,
         stopTokens: stopTokensOf(stops),
         goesOn: order.ignoreEos ? everyToken : isAnswer ? new Set(tags.keys()) : noTokens,
         toldStops: new Set(order.stop.filter((stop) => !isAnswer || !template.stop.includes(stop))),

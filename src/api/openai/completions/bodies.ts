@@ -83,6 +83,8 @@ const common = {
   logit_bias: or(logitBias),
   stream: or(v.boolean()),
   stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
+  /** Hone's own field: with `false`, nothing that earlier requests evaluated of the prompt is used. */
+  cache: or(v.boolean()),
   /** Hone's own field: answer with the weights of this step. */
   checkpoint: or(stepBound),
   /** Hone's own field: the strength of what the training changed; 0 is the base model. */

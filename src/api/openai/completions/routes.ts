@@ -38,6 +38,7 @@ const options = (
   seed: body.seed,
   stop: body.stop == null ? undefined : [body.stop].flat(),
   ignoreEos: body.ignore_eos ?? undefined,
+  cache: body.cache ?? undefined,
   ...samplingOf(body),
   logitBias: (body.logit_bias ?? undefined) as Record<string, number> | undefined,
   scale: body.scale ?? undefined,
