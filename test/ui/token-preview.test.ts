@@ -1,6 +1,8 @@
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, tinyModel } from '../service.ts';
+import { endAll, startService, temporaryFolder, tinyModel } from '../service.ts';
 import {
   axeViolations,
   closeBrowser,
@@ -16,6 +18,11 @@ test.after(async () => {
   await endAll();
 });
 
+const calling =
+  '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for call in m.tool_calls or [] %}' +
+  '<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}' +
+  '{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}';
+
 test('conversations are shown chat by chat, with what is learned', async () => {
   const service = await startService();
   const messages = [
@@ -25,33 +32,62 @@ test('conversations are shown chat by chat, with what is learned', async () => {
     { role: 'user', content: 'No, it is about a parcel.' },
     { role: 'assistant', content: 'team: shipping' },
   ];
+  const called = { name: 'find', arguments: '{"id":7}' };
+  const calls = [
+    ...messages.slice(0, 2),
+    { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: called }] },
+    { role: 'tool', tool_call_id: 'call_1', content: 'It is in Bern.' },
+    { role: 'assistant', content: 'team: shipping' },
+  ];
+  await service.upload('calls.jsonl', `${JSON.stringify({ messages: calls })}\n`.repeat(12));
+  // A template with calls of tools.
+  const model = join(temporaryFolder(), 'calling');
+  cpSync(tinyModel('llama', 'chatml'), model, { recursive: true });
+  writeFileSync(join(model, 'chat_template.jinja'), calling);
   await service.upload('chats.jsonl', `${JSON.stringify({ messages })}\n`.repeat(12));
   const { page, faults } = await openPage(service.url, '/training');
-  await typeModel(page, tinyModel('llama', 'chatml'));
+  await typeModel(page, model);
   await sees(page, 'Model found');
   await page.getByLabel('Dataset', { exact: true }).selectOption('chats.jsonl');
-  await page.getByLabel('Max sequence length').fill('128');
+  await page.getByLabel('Max sequence length').fill('240');
   await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
   await page.locator('.seen-row').nth(4).waitFor({ timeout: 120_000 });
   const chat = page.locator('.seen-row').first();
   await keepPictures(page, 'token-preview');
-  const bubbles = await chat.locator('.bubble').evaluateAll((all) =>
-    all.map((bubble) => {
-      const { dataset } = bubble as HTMLElement;
-      return [dataset.role, dataset.kind, bubble.textContent?.replace(/\s+/g, ' ').trim()];
-    }),
-  );
-  assert.equal(bubbles, [
+  const bubbles = () =>
+    chat.locator('.bubble').evaluateAll((all) =>
+      all.map((bubble) => {
+        const { dataset } = bubble as HTMLElement;
+        return [dataset.role, dataset.kind, bubble.textContent?.replace(/\s+/g, ' ').trim()];
+      }),
+    );
+  assert.equal(await bubbles(), [
     ['system', 'read', 'System You sort messages.'],
     ['user', 'read', 'User My parcel has not come.'],
     ['assistant', 'read', 'Assistant not learned team: access'],
     ['user', 'read', 'User No, it is about a parcel.'],
     ['assistant', 'learned', 'Assistant team: shipping'],
   ]);
-  const learned = await chat.locator('.token[data-kind="learned"]').allTextContents();
-  assert.is(learned.join(''), 'team: shipping<|im_end|>');
+  const learned = async () => (await chat.locator('.token[data-kind="learned"]').allTextContents()).join('');
+  assert.is(await learned(), 'team: shipping<|im_end|>');
   assert.equal(await axeViolations(page), []);
+
+  await page.reload();
+  await page.getByLabel('Dataset', { exact: true }).selectOption('calls.jsonl');
+  await page.getByText('Token preview').click();
+  await page.getByRole('button', { name: 'Show tokens' }).click();
+  await page.locator('.seen-row').nth(4).waitFor({ timeout: 120_000 });
+  await keepPictures(page, 'token-preview-calls');
+  assert.equal((await bubbles()).slice(2), [
+    ['assistant', 'learned', 'Assistant find({"id":7})'],
+    ['tool', 'read', 'Tool It is in Bern.'],
+    ['assistant', 'learned', 'Assistant team: shipping'],
+  ]);
+  assert.is(
+    await learned(),
+    '<tool_call>{"name": "find", "arguments": {"id": 7}}</tool_call><|im_end|>team: shipping<|im_end|>',
+  );
 
   const [, user, , , answer] = messages;
   const pair = {
@@ -74,10 +110,7 @@ test('conversations are shown chat by chat, with what is learned', async () => {
       .evaluateAll((all) => all.map((bubble) => (bubble as HTMLElement).dataset.kind)),
     ['read', 'learned'],
   );
-  assert.is(
-    (await chat.locator('.token[data-kind="learned"]').allTextContents()).join(''),
-    'team: shipping<|im_end|>',
-  );
+  assert.is(await learned(), 'team: shipping<|im_end|>');
   await keepPictures(page, 'token-preview-pairs');
   assert.equal(faults, []);
 });
