@@ -85,7 +85,7 @@ test('two evaluations are compared by their figures, and by the rows that they a
   assert.is(await offered.filter({ hasText: 'few.jsonl' }).count(), 0, 'three rows are not scored');
   assert.equal(await appearanceFaults(page, 'evaluations'), []);
   const ids = () => page.locator('tbody th a').allTextContents();
-  await page.getByRole('button', { name: 'Loss' }).click();
+  await page.getByRole('button', { name: 'Loss', exact: true }).click();
   await until(async () => (await ids())[0] === 'eval_2', 'the lowest loss is first');
   assert.is((await ids()).at(-1), 'eval_3', 'one without figures is last');
   await page.getByRole('button', { name: 'Figures' }).click();

@@ -47,7 +47,7 @@ test('the trials of a sweep are folded in the list of runs, below the first in i
   const runs = () =>
     page.locator('tbody th > a').evaluateAll((links) => links.map((one) => one.getAttribute('href')));
   assert.equal(await runs(), ['/training/train_16'], 'the newest');
-  await page.getByRole('button', { name: 'Gain' }).click();
+  await page.getByRole('button', { name: 'Gain', exact: true }).click();
   await page.locator('th[aria-sort="descending"]', { hasText: 'Gain' }).waitFor();
   await until(async () => (await runs())[0] === `/training/${best.job_id}`, 'the best stands for the others');
   await page.getByRole('cell', { name: /^\d+(\.\d+)?%$/ }).waitFor();
@@ -59,7 +59,7 @@ test('the trials of a sweep are folded in the list of runs, below the first in i
   assert.equal(await appearanceFaults(page, 'runs-unfolded'), []);
   await page.reload();
   await until(async () => (await runs())[0] === byGain[0], 'the address holds the order');
-  await page.getByRole('button', { name: 'Eval loss' }).click();
+  await page.getByRole('button', { name: 'Eval loss', exact: true }).click();
   await page.waitForURL(/sort=eval_loss$/);
   await page.getByLabel('Filter by state').selectOption('stopped');
   await page.getByRole('button', { name: '9 trials' }).click();
