@@ -60,7 +60,8 @@ struct Group {
 
 struct Found {
   Failure failure;
-  size_t rows = 0, signed_rows = 0, exact = 0, near = 0, empty = 0, padded = 0, overlap_exact = 0, overlap_near = 0;
+  size_t rows = 0, signed_rows = 0, exact = 0, near = 0, empty = 0, padded = 0, overlap_exact = 0,
+         overlap_near = 0;
   std::vector<Group> groups, overlap_groups;
   std::vector<Pair> pairs, overlap_pairs;
   std::vector<uint32_t> empty_lines, padded_lines;
