@@ -18,3 +18,7 @@ export const messageRoles = ['system', 'user', 'assistant', 'tool'] as const;
 
 /** The minimum number of rows for training (docs/specification.md, Limits). */
 export const minimumRows = 10;
+
+/** The names of tools in rows and requests: OpenAI's, and with dots, which many datasets have (`math.hypot`). */
+export const toolName = /^[A-Za-z0-9_.-]{1,64}$/;
+export const toolNameRule = 'must have 1 to 64 letters, digits, dots, underscores and hyphens';

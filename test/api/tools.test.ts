@@ -130,7 +130,7 @@ test('a required call is of any tool; a conversation with calls and results goes
   }
   const many = Array.from({ length: 200 }, (_, at) => ({
     ...clock,
-    function: { name: `clock_${at}`, description: '' },
+    function: { name: `clock.${at}`, description: '' },
   }));
   const long = await client.chat.completions
     .create({ model: 'qwen', messages, tools: many, max_tokens: 1 })

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { toolName, toolNameRule } from '../../../contract/rows.ts';
 import { jsonSchemaFaults, type ToolUse } from '../../../domain/playground/playground.ts';
 import { or } from '../schemas.ts';
 import { addSchemaFaults } from './response-format.ts';
@@ -6,10 +7,7 @@ import { addSchemaFaults } from './response-format.ts';
 /** More than OpenAI's 128: what a prompt holds is the bound that matters. */
 const mostTools = 1024;
 
-const name = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 letters, digits, underscores and hyphens'),
-);
+const name = v.pipe(v.string(), v.regex(toolName, toolNameRule));
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const parameters = v.pipe(
   v.custom<Record<string, unknown>>(isObject, 'must be an object'),

@@ -1,3 +1,4 @@
+import { toolName, toolNameRule } from '../../../contract/rows.ts';
 import { isDeeper, maximumDepth } from './depth.ts';
 import { halfCharacter, hasHalfCharacter, kindOf } from './kinds.ts';
 
@@ -48,13 +49,20 @@ function toolFault(tool: unknown): string | null {
   const described = tool.function;
   if (!isObject(described))
     return `function must be an object with a name, found ${kindOf(described ?? null)}`;
-  if (!isName(described.name)) return 'function has no name';
+  const unnamed = nameFault(described.name);
+  if (unnamed !== null) return unnamed;
   const { description, parameters } = described;
   if (!isAbsent(description) && typeof description !== 'string')
     return `description must be a string, found ${kindOf(description)}`;
   if (!isAbsent(parameters) && (!isObject(parameters) || (parameters.type ?? 'object') !== 'object'))
     return `parameters must be a JSON schema of the type "object", found ${isObject(parameters) ? `the type ${JSON.stringify(parameters.type).slice(0, 60)}` : kindOf(parameters)}`;
   return hasHalf(tool) ? halfCharacter : null;
+}
+
+/** A tool of another name could not be offered in a request. */
+function nameFault(name: unknown): string | null {
+  if (!isName(name)) return 'function has no name';
+  return toolName.test(name) ? null : `the name ${shown(name)} ${toolNameRule}`;
 }
 
 /** Whether a message calls tools. */
@@ -95,8 +103,7 @@ function callFault(call: unknown): string | null {
   if (call.type !== undefined && call.type !== 'function') return 'type must be "function"';
   const called = call.function;
   if (!isObject(called)) return `function must be an object with a name, found ${kindOf(called ?? null)}`;
-  if (!isName(called.name)) return 'function has no name';
-  return argumentsFault(called.arguments) ?? (hasHalf(call) ? halfCharacter : null);
+  return nameFault(called.name) ?? argumentsFault(called.arguments) ?? (hasHalf(call) ? halfCharacter : null);
 }
 
 /** Templates get an object, or its text. */

@@ -1,3 +1,4 @@
+import { toolName } from '../../../contract/rows.ts';
 import type { ToolStyle } from '../../../inference/template/tool-styles.ts';
 import { createObjectReader, jsonOf, type ObjectReader } from './json-value.ts';
 import { readGemma, readTags } from './notations.ts';
@@ -17,7 +18,6 @@ export interface CallReader {
 /** What a call is read with: the properties of each tool, by its name. */
 export type KnownTools = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
 
-const toolName = /^[\w.-]{1,64}$/;
 /** The most characters before the arguments of a call. */
 const longestHead = 200;
 

@@ -212,7 +212,7 @@ test('tools, calls and results are those of OpenAI, and each fault is told with 
     { messages: [user, { role: 'assistant', tool_calls: [call('a', { city: 'Bern' }), call('b', '')] }] },
     {
       messages: [user, { ...calls(call('a')), content: 'I look.', weight: 0 }, result('a'), calls(call('a'))],
-      tools: Array.from({ length: 300 }, (_, at) => tool(`tool-${at}`)),
+      tools: Array.from({ length: 300 }, (_, at) => tool(`math.tool-${at}`)),
       parallel_tool_calls: false,
     },
   ];
@@ -222,6 +222,10 @@ test('tools, calls and results are those of OpenAI, and each fault is told with 
       'messages[1]: tool_calls[0]: a call needs an id; importing the dataset adds it',
     ],
     [{ messages: [user, calls(call('a', '{}', ' '))] }, 'messages[1]: tool_calls[0]: function has no name'],
+    [
+      { messages: [user, calls(call('a', '{}', 'get weather'))] },
+      'messages[1]: tool_calls[0]: the name "get weather" must have 1 to 64 letters, digits, dots, underscores and hyphens',
+    ],
     [
       { messages: [user, calls(call('a'), call('a'))] },
       'messages[1]: tool_calls[1]: the ID "a" is used twice',
