@@ -155,10 +155,24 @@ class Reader {
     return Take(']');
   }
 
+  /// Reads the tool calls of a message, which are compared as they are written. `any` whether there are some.
+  bool Calls(int depth, uint64_t& hash, bool& any) {
+    const char* const begin = at_;
+    uint64_t unused = 0;
+    if (!Value(false, false, depth + 1, unused)) return false;
+    const std::string written(begin, at_);
+    any =
+        written.front() == '[' && written.find_first_not_of("[]" + std::string(kSpaces)) != std::string::npos;
+    if (!any) return true;
+    hash = Mix(Hash(written.data(), written.size(), 6));
+    row_.text.append(written).push_back('\n');
+    return true;
+  }
+
   bool Object(const std::vector<std::string>& fields, bool wanted, int depth, uint64_t& hash) {
     ++at_;
     hash = 4;
-    bool assistant = false, blank = false, unlearned = false;
+    bool assistant = false, blank = false, unlearned = false, calls = false;
     if (Take('}')) return true;
     std::string key;
     do {
@@ -168,6 +182,11 @@ class Reader {
       const bool is_string = at_ < end_ && *at_ == '"';
       const char* begin = at_;
       uint64_t inner = 0;
+      if (wanted && depth > 0 && key == "tool_calls") {
+        if (!Calls(depth, inner, calls)) return false;
+        hash += inner;
+        continue;
+      }
       if (!Value(mine, mine && !(depth > 0 && key == "role"), depth + 1, inner)) return false;
       if (!mine) continue;
       // A sum, so that the order of the fields does not matter.
@@ -177,7 +196,7 @@ class Reader {
       if (depth > 0 && key == "content") blank = is_string && IsBlank(value_);
       if (depth > 0 && key == "weight") unlearned = *begin == '0';
     } while (Take(','));
-    if (assistant && blank && !unlearned) row_.empty_answer = true;
+    if (assistant && blank && !unlearned && !calls) row_.empty_answer = true;
     return Take('}');
   }
 

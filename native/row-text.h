@@ -22,8 +22,8 @@ struct RowText {
 uint64_t Hash(const char* data, size_t size, uint64_t seed);
 
 /// Reads the wanted values of the JSON object in [at, end): those of `fields`, and in the messages of a
-/// conversation `role`, `content` and `weight`. `answers` are the fields that are learned. False if it is not
-/// JSON.
+/// conversation `role`, `content`, `weight` and `tool_calls`. `answers` are the fields that are learned.
+/// False if it is not JSON.
 bool ReadRowText(const char* at, const char* end, const std::vector<std::string>& fields,
                  const std::vector<std::string>& answers, RowText& row);
 

@@ -73,9 +73,10 @@ test('equal rows are found however they are written, and whatever else they have
   assert.equal(found.groups, [{ lines: [1, 3, 6], text: 'a "b" é 😀\n\nx' }]);
 });
 
-test('conversations are compared by roles, contents and weights', async () => {
+test('conversations are compared by roles, contents, weights and tool calls', async () => {
   const turn = (content: string, more = {}) => ({ role: 'assistant', content, ...more });
   const user = { role: 'user', content: 'A question of some length, with an answer' };
+  const call = (args: string) => ({ id: 'a', type: 'function', function: { name: 'f', arguments: args } });
   const fields = { fields: ['messages'], answers: [] };
   const found = await find(
     fileOf([
@@ -85,14 +86,21 @@ test('conversations are compared by roles, contents and weights', async () => {
       { messages: [user, turn('yes', { weight: 1 }), turn('no, not at all')] },
       { messages: [user, turn(' \n')] },
       { messages: [user, turn('', { weight: 0 }), turn('something else')] },
+      { messages: [user, turn('', { tool_calls: [call('{}')] })] },
+      { messages: [user, turn('', { tool_calls: [call('{"city":"Bern"}')] })] },
+      { messages: [user, turn('', { tool_calls: [call('{}')] })] },
+      { messages: [user, turn('', { tool_calls: [] }), turn('an answer of its own')] },
     ]),
     fields,
   );
   assert.equal(
     found.groups.map(({ lines }) => lines),
-    [[1, 2]],
+    [
+      [1, 2],
+      [7, 9],
+    ],
   );
-  assert.equal([found.empty, found.emptyLines], [1, [5]]);
+  assert.equal([found.empty, found.emptyLines], [2, [5, 10]]);
   assert.equal([found.padded, found.paddedLines], [0, []], 'a blank text is an empty one');
 });
 

@@ -1,5 +1,6 @@
 import { type RowShape, rowShapes } from '../../../contract/rows.ts';
 import { readLineGroups } from '../rows/read-lines.ts';
+import { hasCalls } from '../rows/tool-rules.ts';
 import { equalRows } from '../splitting/equal-rows.ts';
 import { requireClient } from '../splitting/require-client.ts';
 import { answerFields } from './answer-fields.ts';
@@ -60,5 +61,5 @@ function hasEmptyAnswer(text: string, shape: RowShape): boolean {
   return rowShapes[shape].some((field) => Array.isArray(row[field]) && row[field].some(isEmptyAnswer));
 }
 
-const isEmptyAnswer = ({ role, content, weight }: Readonly<Record<string, unknown>>) =>
-  role === 'assistant' && isBlank(content) && weight !== 0;
+const isEmptyAnswer = (message: Readonly<Record<string, unknown>>) =>
+  message.role === 'assistant' && isBlank(message.content) && message.weight !== 0 && !hasCalls(message);
