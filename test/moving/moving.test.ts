@@ -176,11 +176,16 @@ test("rows in OpenAI's preference format are converted, and what cannot be is to
     preferred_output: answer(`It is on its way, number ${index}.`),
     non_preferred_output: answer('No idea.'),
   });
-  const call = { id: 'call_1', type: 'function', function: { name: 'find', arguments: '{}' } };
+  const call = (args: string) => ({
+    ...{ id: 'call_1', type: 'function', function: { name: 'find', arguments: args } },
+  });
   const lines = (rows: unknown[]) => rows.map((row) => JSON.stringify(row)).join('\n');
   addFile(side, 'file-pairs', 'pairs.jsonl', lines(Array.from({ length: 12 }, (_, index) => pair(index))));
-  const withTools = { messages: [user, { role: 'assistant', content: null, tool_calls: [call] }] };
-  addFile(side, 'file-tools', 'tools.jsonl', lines(Array(12).fill(withTools)));
+  const withCall = (args: string) => ({
+    messages: [user, { role: 'assistant', content: null, tool_calls: [call(args)] }],
+  });
+  addFile(side, 'file-tools', 'tools.jsonl', lines(Array(12).fill(withCall('{}'))));
+  addFile(side, 'file-broken', 'broken.jsonl', lines(Array(12).fill(withCall('order 482'))));
   const hyperparameters = { n_epochs: 1, batch_size: 2, learning_rate_multiplier: 0.5, beta: 0.2 };
   addJob(side, 'ftjob-5', { training_file: 'file-pairs', method: { type: 'dpo', dpo: { hyperparameters } } });
   const state = await move();
@@ -190,8 +195,12 @@ test("rows in OpenAI's preference format are converted, and what cannot be is to
   assert.equal([validation.valid, validation.shape], [true, 'preference']);
   const { request } = state.jobs.find(({ id }: Json) => id === 'ftjob-5').proposal;
   assert.equal([request.strategy, request.dataset, request.beta], ['dpo', 'pairs-converted.jsonl', 0.2]);
-  assert.is(fileOf(state, 'file-tools').state, 'stored');
-  assert.match(fileOf(state, 'file-tools').problem, /tool/);
+  assert.equal(
+    [fileOf(state, 'file-tools').dataset, fileOf(state, 'file-tools').problem],
+    ['tools.jsonl', null],
+  );
+  assert.is(fileOf(state, 'file-broken').state, 'stored');
+  assert.match(fileOf(state, 'file-broken').problem, /Line 1: .*no JSON object/);
 });
 
 test('result files are kept beside the records, once, and give the last figures', async () => {
