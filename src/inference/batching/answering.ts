@@ -114,6 +114,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
     const free = slot.context.tokens - 2 - sequence.nextTokenIndex;
     return lookup?.next(Math.min(most, limit - before.length - 1, free)) ?? [];
   };
+
   /** Takes the next token of the answer; returns whether the answer is complete. */
   function take({ token, probabilities }: Sampled): boolean {
     firstMs ??= performance.now() - question.cameAt;

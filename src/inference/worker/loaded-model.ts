@@ -148,6 +148,7 @@ function createLoadedModel(
       throw new AppError(
         'invalid',
         `The model has no token ${unknown}; its tokens are 0 to ${file.tokens.length - 1}.`,
+        { details: { field: 'prompt' } },
       );
     }
     const tokens =
@@ -165,6 +166,7 @@ function createLoadedModel(
       throw new AppError(
         'invalid',
         "The model's tokenizer has no infilling tokens, which suffix needs. Leave suffix out.",
+        { details: { field: 'suffix' } },
       );
     }
     return [prefix, ...tokenize(before), suffix, ...tokenize(after), middle];

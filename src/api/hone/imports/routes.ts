@@ -8,6 +8,7 @@ import * as s from './schemas.ts';
 const record = { description: 'The import', schema: s.importRecord } as const;
 const noImport: ResponseDoc = { description: 'Import not found', schema: errorBody };
 const notReady: ResponseDoc = { description: 'The import is not ready for this', schema: errorBody };
+
 /** Importing datasets of other formats. */
 export function importRoutes({ imports, uploadLimitBytes }: Services) {
   return [

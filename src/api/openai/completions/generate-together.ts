@@ -42,6 +42,8 @@ export async function generateTogether(
   /** Answers what nobody has taken from the queue yet. */
   const work = async () => {
     for (const [index, request] of queue) {
+      // One has failed, or the client has left.
+      if (all.signal.aborted) break;
       const result = await playground.generate(request, {
         signal: all.signal,
         onText: listener && ((...parts) => listener.onText(index, ...parts)),
