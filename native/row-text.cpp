@@ -155,8 +155,9 @@ class Reader {
     return Take(']');
   }
 
-  /// Reads the tool calls of a message, which are compared as they are written. `any` whether there are some.
-  bool Calls(int depth, uint64_t& hash, bool& any) {
+  /// Reads tools or tool calls, which are compared as they are written. `any` whether there are some,
+  /// `is_text` whether their text is compared, too: that of the tools is often the same in all rows.
+  bool Written(bool is_text, int depth, uint64_t& hash, bool& any) {
     const char* const begin = at_;
     uint64_t unused = 0;
     if (!Value(false, false, depth + 1, unused)) return false;
@@ -165,7 +166,7 @@ class Reader {
         written.front() == '[' && written.find_first_not_of("[]" + std::string(kSpaces)) != std::string::npos;
     if (!any) return true;
     hash = Mix(Hash(written.data(), written.size(), 6));
-    row_.text.append(written).push_back('\n');
+    if (is_text) row_.text.append(written).push_back('\n');
     return true;
   }
 
@@ -182,8 +183,9 @@ class Reader {
       const bool is_string = at_ < end_ && *at_ == '"';
       const char* begin = at_;
       uint64_t inner = 0;
-      if (wanted && depth > 0 && key == "tool_calls") {
-        if (!Calls(depth, inner, calls)) return false;
+      const bool is_talk = depth == 0 && (Has(fields, "messages") || Has(fields, "prompt"));
+      if (wanted && (depth > 0 ? key == "tool_calls" : is_talk && key == "tools")) {
+        if (!Written(depth > 0, depth, inner, calls)) return false;
         hash += inner;
         continue;
       }

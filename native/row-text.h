@@ -21,9 +21,9 @@ struct RowText {
 /// MurmurHash64A of `size` bytes (Austin Appleby, public domain).
 uint64_t Hash(const char* data, size_t size, uint64_t seed);
 
-/// Reads the wanted values of the JSON object in [at, end): those of `fields`, and in the messages of a
-/// conversation `role`, `content`, `weight` and `tool_calls`. `answers` are the fields that are learned.
-/// False if it is not JSON.
+/// Reads the wanted values of the JSON object in [at, end): those of `fields`, the `tools` of a conversation,
+/// and in the messages of a conversation `role`, `content`, `weight` and `tool_calls`. `answers` are the
+/// fields that are learned. False if it is not JSON.
 bool ReadRowText(const char* at, const char* end, const std::vector<std::string>& fields,
                  const std::vector<std::string>& answers, RowText& row);
 

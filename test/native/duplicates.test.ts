@@ -90,6 +90,7 @@ test('conversations are compared by roles, contents, weights and tool calls', as
       { messages: [user, turn('', { tool_calls: [call('{"city":"Bern"}')] })] },
       { messages: [user, turn('', { tool_calls: [call('{}')] })] },
       { messages: [user, turn('', { tool_calls: [] }), turn('an answer of its own')] },
+      { messages: [user, turn('yes')], tools: [{ type: 'function', function: { name: 'f' } }] },
     ]),
     fields,
   );
