@@ -33,7 +33,17 @@ export const preview = v.object({
       ),
       /** The first 4,096. */
       tokens: v.array(
-        v.object({ id: v.number(), text: v.string(), labelled: v.boolean(), truncated: v.boolean() }),
+        v.object({
+          id: v.number(),
+          /** Of tokens that share characters, the first has the text of all. */
+          text: v.string(),
+          /** Whether it shares a character with the token before, which has its text. */
+          joined: v.boolean(),
+          /** In hexadecimal, of a token that is a part of a character. */
+          bytes: v.nullable(v.string()),
+          labelled: v.boolean(),
+          truncated: v.boolean(),
+        }),
       ),
       total_tokens: v.number(),
       labelled_tokens: v.number(),

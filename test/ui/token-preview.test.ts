@@ -44,7 +44,13 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   const model = join(temporaryFolder(), 'calling');
   cpSync(tinyModel('llama', 'chatml'), model, { recursive: true });
   writeFileSync(join(model, 'chat_template.jinja'), calling);
-  await service.upload('chats.jsonl', `${JSON.stringify({ messages })}\n`.repeat(12));
+  const named = [
+    ...messages.slice(0, 3),
+    { role: 'user', content: 'I am Björn, 中文 🙂!' },
+    ...messages.slice(4),
+  ];
+  const chats = [messages, named, ...Array<typeof messages>(10).fill(messages)];
+  await service.upload('chats.jsonl', chats.map((one) => `${JSON.stringify({ messages: one })}\n`).join(''));
   const { page, faults } = await openPage(service.url, '/training');
   await typeModel(page, model);
   await sees(page, 'Model found');
@@ -52,7 +58,7 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   await page.getByLabel('Max sequence length').fill('240');
   await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
-  await page.locator('.seen-row').nth(4).waitFor({ timeout: 120_000 });
+  await page.locator('.seen-row').waitFor({ timeout: 120_000 });
   const chat = page.locator('.seen-row').first();
   await keepPictures(page, 'token-preview');
   const bubbles = () =>
@@ -73,11 +79,31 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   assert.is(await learned(), 'team: shipping<|im_end|>');
   assert.equal(await axeViolations(page), []);
 
+  // Tokens that share a character are one box.
+  const row = (which: string) => page.getByRole('button', { name: `${which} row` });
+  assert.ok(await row('Previous').isDisabled());
+  await row('Next').click();
+  await sees(page, /Line 2: \d+ tokens/);
+  const box = (text: string) => page.locator('.token').filter({ hasText: text });
+  assert.equal(await page.locator('.seen-row').count(), 1);
+  assert.not.match(await page.locator('.tokens').innerText(), /\ufffd/);
+  for (const char of ['ö', '中', '文', '🙂']) assert.equal(await box(char).allTextContents(), [char]);
+  await page.getByLabel('IDs and bytes').check();
+  const parts = await box('🙂').locator('.token-id').allTextContents();
+  assert.equal(
+    parts.map((part) => part.replace(/^\d+ /, '')),
+    ['F0', '9F', '99', '82'],
+  );
+  await keepPictures(page, 'token-preview-bytes');
+  assert.equal(await axeViolations(page), []);
+  await row('Previous').click();
+  await sees(page, /Line 1: \d+ tokens/);
+
   await page.reload();
   await page.getByLabel('Dataset', { exact: true }).selectOption('calls.jsonl');
   await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
-  await page.locator('.seen-row').nth(4).waitFor({ timeout: 120_000 });
+  await page.locator('.seen-row').waitFor({ timeout: 120_000 });
   await keepPictures(page, 'token-preview-calls');
   assert.equal((await bubbles()).slice(2), [
     ['assistant', 'learned', 'Assistant find({"id":7})'],
@@ -102,7 +128,7 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   await page.getByLabel('Dataset', { exact: true }).selectOption('pairs.jsonl');
   await page.getByText('Token preview').click();
   await page.getByRole('button', { name: 'Show tokens' }).click();
-  await page.locator('.seen-row').nth(4).waitFor({ timeout: 300_000 });
+  await page.locator('.seen-row').waitFor({ timeout: 300_000 });
   await sees(page, /the rejected one is compared with it/);
   assert.equal(
     await chat

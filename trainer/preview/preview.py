@@ -18,6 +18,7 @@ from trainer.data.thinking import plain
 from trainer.gguf_base import make as gguf_base
 from trainer.model import check, download
 from trainer.model.view import make_view
+from trainer.preview.token_texts import token_texts
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import read_spec
 from trainer.protocol.print_result import print_result
@@ -99,7 +100,7 @@ def _preview(spec_path: str, count: int, downloaded: bool) -> dict[str, object]:
 def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> dict[str, object]:
     """A sequence of the row in line `number`. Of a text, tokens beyond `length` are in further sequences."""
     cut = job.shape != "text"
-    shown = islice(zip(sequence.input_ids, sequence.labels, strict=True), SHOWN_TOKENS)
+    ids = sequence.input_ids[:SHOWN_TOKENS]
     messages = None
     if job.shape == "messages" or isinstance(row.get("prompt"), list):
         conversation = job.conversation(row)
@@ -125,11 +126,15 @@ def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> d
         "tokens": [
             {
                 "id": token,
-                "text": job.tokenizer.decode([token]),
+                "text": text,
+                "joined": joined,
+                "bytes": None if held is None else held.hex(),
                 "labelled": label != IGNORED,
                 "truncated": cut and index >= length,
             }
-            for index, (token, label) in enumerate(shown)
+            for index, (token, (text, joined, held), label) in enumerate(
+                zip(ids, token_texts(job.tokenizer, ids), sequence.labels, strict=False)
+            )
         ],
         "total_tokens": len(sequence.input_ids),
         "labelled_tokens": sequence.learned_tokens(length if cut else len(sequence.input_ids)),

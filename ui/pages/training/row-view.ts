@@ -12,17 +12,21 @@ import { draft } from '../../state/drafts/draft.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { Watch } from '../../state/store.ts';
 import { chatView } from './chat-view.ts';
+import { tokenBox, tokenBoxes } from './token-boxes.ts';
 
-const shownRows = 5;
+const previewedRows = 10;
 /** Settings that affect tokenization. */
 const looked = ['max_seq_length', 'use_chat_template', 'thinking'];
 
-/** The first rows as tokens: which are trained on and which are truncated. */
+/** The first rows as tokens, one row at a time: which are trained on and which are truncated. */
 @customElement('hone-row-view')
 export class RowView extends LightElement {
   @state() private _seen: Preview | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _busy = false;
+  /** The place of the row that is shown. */
+  @state() private _place = 0;
+  @state() private _hasBytes = false;
   private _of = '';
 
   constructor() {
@@ -37,7 +41,7 @@ export class RowView extends LightElement {
       task,
       strategy,
       model_name: model.trim(),
-      rows: shownRows,
+      rows: previewedRows,
     };
   }
 
@@ -48,6 +52,7 @@ export class RowView extends LightElement {
     this._of = of;
     this._seen = null;
     this._error = null;
+    this._place = 0;
   }
 
   private async _look(): Promise<void> {
@@ -76,8 +81,40 @@ export class RowView extends LightElement {
         </button>
       </p>
       ${this._error === null ? nothing : serviceErrorPanel('Could not tokenize the rows', this._error)}
-      ${this._seen === null ? nothing : seenRows(this._seen, shapesFor(draft.value)?.includes('preference') ?? false)}
+      ${this._seen === null ? nothing : this._shown(this._seen)}
     </details>`;
+  }
+
+  private _shown({ rows, ...preview }: Preview): TemplateResult {
+    const lines = [...new Set(rows.map(({ line }) => line))];
+    const place = Math.min(this._place, lines.length - 1);
+    const go = (to: number, label: string) => html`<button
+      type="button"
+      class="small"
+      ?disabled=${lines[to] === undefined}
+      @click=${() => {
+        this._place = to;
+      }}
+    >
+      ${label}
+    </button>`;
+    return html`${explanation(preview, shapesFor(draft.value)?.includes('preference') ?? false)}
+      <div class="row wrap-row">
+        ${go(place - 1, 'Previous row')} ${go(place + 1, 'Next row')}
+        <label class="check">
+          <input
+            type="checkbox"
+            .checked=${this._hasBytes}
+            @change=${(event: Event) => {
+              this._hasBytes = (event.target as HTMLInputElement).checked;
+            }}
+          />
+          IDs and bytes
+        </label>
+      </div>
+      ${rows
+        .filter(({ line }) => line === lines[place])
+        .map((sequence, index) => seenSequence(sequence, index, this._hasBytes))}`;
   }
 }
 
@@ -95,22 +132,25 @@ const thinkingWords: Readonly<Record<NonNullable<Preview['thinking']>, string>> 
 };
 
 /** @param hasPairs whether the rows are preferences. */
-function seenRows({ rows, max_seq_length, thinking, warning }: Preview, hasPairs: boolean): TemplateResult {
+function explanation(
+  { max_seq_length, thinking, warning }: Omit<Preview, 'rows'>,
+  hasPairs: boolean,
+): TemplateResult {
   return html`<p class="note">
       The model is trained on the <span class="token" data-kind="learned">highlighted</span> tokens; plain ones are
       context. <span class="token" data-kind="cut">Struck-through</span> tokens exceed the limit of
-      ${formatCount(max_seq_length)} and are truncated.
+      ${formatCount(max_seq_length)} and are truncated. Tokens that share a character are one box.
       ${thinking === null ? nothing : thinkingWords[thinking]}
       ${hasPairs ? 'Each row is shown with its chosen answer; the rejected one is compared with it. Rows that exceed the limit with either answer are left out.' : nothing}
     </p>
-    ${warning === null ? nothing : html`<p class="warning wrap"><bdi>${warning}</bdi></p>`}
-    ${rows.map((row, index) => seenRow(row, rows.slice(0, index).filter(({ line }) => line === row.line).length))}`;
+    ${warning === null ? nothing : html`<p class="warning wrap"><bdi>${warning}</bdi></p>`}`;
 }
 
 /** @param before how many sequences of the same row are shown already. */
-function seenRow(
+function seenSequence(
   { line, messages, tokens, total_tokens, labelled_tokens }: Preview['rows'][number],
   before: number,
+  hasBytes: boolean,
 ): TemplateResult {
   return html`<div class="seen-row">
     <small class="muted tabular">
@@ -119,12 +159,7 @@ function seenRow(
     </small>
     ${messages === null || before > 0 ? nothing : chatView(messages)}
     <p class="tokens wrap">
-      <bdi
-        >${tokens.map(
-          ({ text, labelled, truncated }) =>
-            html`<span class="token" data-kind=${truncated ? 'cut' : labelled ? 'learned' : 'read'}>${text}</span>`,
-        )}</bdi
-      >
+      <bdi>${tokenBoxes(tokens).map((box) => tokenBox(box, hasBytes))}</bdi>
     </p>
   </div>`;
 }

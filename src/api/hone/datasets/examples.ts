@@ -39,8 +39,8 @@ export const examples: Readonly<Record<string, unknown>> = {
           { role: 'assistant', content: 'Shipping', reasoning: null, tool_calls: [], learned: true },
         ],
         tokens: [
-          { id: 9064, text: 'Where', labelled: false, truncated: false },
-          { id: 85_572, text: 'Shipping', labelled: true, truncated: false },
+          { id: 9064, text: 'Where', joined: false, bytes: null, labelled: false, truncated: false },
+          { id: 85_572, text: 'Shipping', joined: false, bytes: null, labelled: true, truncated: false },
         ],
         total_tokens: 2,
         labelled_tokens: 1,
