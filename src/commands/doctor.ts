@@ -12,6 +12,7 @@ import { createShare, describeShare } from '../domain/jobs/run/devices.ts';
 import { readMachine } from '../domain/machine/machine.ts';
 import { asAppError } from '../errors.ts';
 import { readTls } from '../http/engines/tls.ts';
+import { createHubToken, hubTokenPath } from '../hub/token.ts';
 import { checkEngine } from '../inference/check.ts';
 import { lookAtCluster } from '../trainer/cluster.ts';
 import { describeTrainer } from '../trainer/describe.ts';
@@ -100,7 +101,9 @@ export async function runDoctor(config: Config): Promise<number> {
     [
       'Hub token',
       async () =>
-        config.hubToken === null ? 'none set (HUB_TOKEN); needed for gated models and for pushing' : 'set',
+        createHubToken(hubTokenPath(config.dataDir), config.hubToken).value === null
+          ? 'none set (Settings, or HUB_TOKEN); needed for gated models and for pushing'
+          : 'set',
     ],
   ];
   let failures = 0;

@@ -5,6 +5,7 @@ import { createRollingBackups } from '../db/rolling-backups.ts';
 import { createAccess } from '../domain/access/access.ts';
 import { createAccessKeys } from '../domain/access/access-keys.ts';
 import { cookieNameOf, createSessions } from '../domain/access/sessions.ts';
+import { createHubAccount } from '../domain/base-models/hub-account.ts';
 import type { Frame, Publish } from '../domain/events/frame-log.ts';
 import { jobName } from '../domain/job-record/job.ts';
 import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
@@ -12,6 +13,7 @@ import type { Services } from '../domain/services.ts';
 import { createSweeps } from '../domain/sweeps/sweeps.ts';
 import { judgeRequest } from '../domain/training/judge-request.ts';
 import type { HubAccess } from '../hub/access.ts';
+import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
 import { version } from '../version.ts';
 import { composeEvaluations } from './evaluations.ts';
@@ -46,7 +48,8 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   const { webhookTimeoutMs: timeoutMs, webhookBackoffMs: backoffMs } = config.limits;
   const webhook = createEndWebhook({ store, frames, target: config.webhook, timeoutMs, backoffMs, logger });
   listeners.push(webhook.take);
-  const foundation: Foundation = { config, logger, store, frames, hub: hubAccess(config) };
+  const hubToken = createHubToken(hubTokenPath(config.dataDir), config.hubToken);
+  const foundation: Foundation = { config, logger, store, frames, hub: hubAccess(config, hubToken) };
   const backups = createRollingBackups({
     databasePath: config.databasePath,
     everyMs: config.limits.backupEveryMs,
@@ -113,6 +116,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
         cookieName: cookieNameOf(store.session),
       }),
       frames,
+      hubAccount: createHubAccount(foundation.hub, hubToken),
       databaseNotice: notice,
       version,
       dataDir: config.dataDir,
@@ -144,10 +148,12 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   };
 }
 
-function hubAccess({ hubEndpoint, hubToken, hubOffline, limits }: Config): HubAccess {
+function hubAccess({ hubEndpoint, hubOffline, limits }: Config, hubToken: HubToken): HubAccess {
   return {
     endpoint: hubEndpoint,
-    token: hubToken,
+    get token() {
+      return hubToken.value;
+    },
     offline: hubOffline,
     patience: {
       timeoutMs: limits.hubTimeoutMs,

@@ -9,7 +9,7 @@ import type { composeTraining } from './training.ts';
 
 /** Scoring datasets, beside trainings only where they leave devices free. */
 export function composeEvaluations(
-  { config, logger, store, frames }: Foundation,
+  { config, logger, store, frames, hub }: Foundation,
   { models, checkpoints, tools }: ReturnType<typeof composeModels>,
   { judges, share }: ReturnType<typeof composeTraining>,
 ) {
@@ -25,7 +25,7 @@ export function composeEvaluations(
     dir: config.evaluationsDir,
     jobsDir,
     command: config,
-    hubToken: config.hubToken,
+    hub,
     async place() {
       // A training that waits for devices comes first.
       if (store.jobs.inStates(['queued']).length > 0) return null;

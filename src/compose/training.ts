@@ -29,7 +29,7 @@ export function composeTraining(
   warm: WarmTrainer,
   onTrainings: () => void,
 ) {
-  const { jobsDir, logsDir, limits, hubToken } = config;
+  const { jobsDir, logsDir, limits } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
   const selection = createSelection({ store: store.session, registry, hub, sizeOf });
@@ -69,7 +69,7 @@ export function composeTraining(
     command: config,
     tools,
     jobsDir,
-    hubToken,
+    hub,
     timeoutMs: limits.previewMs,
   });
   return {
@@ -84,7 +84,7 @@ export function composeTraining(
       recommended: async (task) => selection.recommend((await machine()).profile, task).recommended,
     }),
     selection,
-    hubModels: createHubModels({ store, frames, selection, sizeOf, logger, command: config, hubToken }),
+    hubModels: createHubModels({ store, frames, selection, sizeOf, logger, command: config, hub }),
     planner,
     previewer,
     datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),
@@ -110,7 +110,7 @@ export function composeTraining(
       frames,
       models,
       judges,
-      launcher: createLauncher({ command: config, warm, hubToken }),
+      launcher: createLauncher({ command: config, warm, hub }),
       times: {
         earlierRuns,
         bytesPerRow,

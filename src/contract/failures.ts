@@ -44,11 +44,11 @@ export const failures = {
   },
   model_not_accessible: {
     message: 'The model was not found on the hub: it does not exist, or the token has no access to it.',
-    advice: 'Check the name (owner/name) and that HUB_TOKEN has access to it.',
+    advice: 'Check the name (owner/name) and that the hub token has access to it.',
     help: [
       'The model does not exist, the token may not read it, or the hub is unreachable.',
       '- Check the name (`owner/name`) and the network.',
-      '- For a private model, set `HUB_TOKEN` before starting the service.',
+      '- For a private model, set a hub token under Settings, or as `HUB_TOKEN` before starting the service.',
       '- Check `HF_ENDPOINT`. With `HF_HUB_OFFLINE` set, only downloaded models can be used.',
       '- Resume to continue the download.',
     ],
@@ -57,7 +57,7 @@ export const failures = {
     message: 'The model is gated: its owner grants access on request.',
     advice: 'Accept its license on its hub page, then use a token of that account.',
     help: [
-      "The model's owner grants access on request. Accept the terms on the model's page on the hub, then set `HUB_TOKEN` to a token of that account and start the service again.",
+      "The model's owner grants access on request. Accept the terms on the model's page on the hub, then set a token of that account under Settings, or as `HUB_TOKEN` before starting the service.",
     ],
   },
   bad_model: {

@@ -2,6 +2,7 @@ import type { Settings } from '../contract/settings.ts';
 import type { Access } from './access/access.ts';
 import type { AccessKeys } from './access/access-keys.ts';
 import type { Sessions } from './access/sessions.ts';
+import type { HubAccount } from './base-models/hub-account.ts';
 import type { HubModels } from './base-models/hub-models.ts';
 import type { LocalModels } from './base-models/local-models.ts';
 import type { Selection } from './base-models/selection.ts';
@@ -47,6 +48,7 @@ export interface Services {
   readonly fineTuningFiles: FineTuningFiles;
   readonly fineTuningJobs: FineTuningJobs;
   readonly frames: FrameLog;
+  readonly hubAccount: HubAccount;
   readonly hubModels: HubModels;
   readonly hubPush: HubPush;
   readonly imports: Imports;

@@ -2,6 +2,7 @@
 export interface HubAccess {
   /** `http(s)://host[:port]`, without a slash at its end. */
   readonly endpoint: string;
+  /** It may be replaced while the service runs. */
   readonly token: string | null;
   readonly offline: boolean;
   readonly patience: HubPatience;
@@ -24,6 +25,9 @@ export const attempts = 4;
 
 /** Uploads and commits take longer, because the hub checks the data. */
 export const uploadFactor = 6;
+
+/** How a hub token is set, for messages. */
+export const waysToSet = 'set it under Settings, or as HUB_TOKEN before Hone starts';
 
 /** Removes the token from external text before it is shown, logged or stored. */
 export function redact(access: HubAccess, text: string): string {

@@ -1,6 +1,6 @@
 import type { ListFileEntry } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
-import { type HubAccess, redact } from './access.ts';
+import { type HubAccess, redact, waysToSet } from './access.ts';
 import { statusOfHub } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 import { hubLibrary } from './library.ts';
@@ -48,7 +48,7 @@ export async function readHubDataset(
   if (gated && !(await ask('/auth-check')).ok) {
     throw new AppError(
       'forbidden',
-      `The dataset "${repo}" is gated. Accept its license at ${access.endpoint}/datasets/${repo}, and set HUB_TOKEN to a token of that account.`,
+      `The dataset "${repo}" is gated. Accept its license at ${access.endpoint}/datasets/${repo}, and use a token of that account: ${waysToSet}.`,
     );
   }
   const converted = revision === null ? await parquetFiles(access, repo, convertedBranch, hubFetch) : null;
@@ -70,8 +70,8 @@ function refused(access: HubAccess, repo: string, status: number): AppError {
   }
   const advice =
     access.token === null
-      ? 'Check its name. If it is private, set HUB_TOKEN to a token with access to it.'
-      : 'Check its name, and that the token in HUB_TOKEN has access to it.';
+      ? `Check its name. If it is private, use a token with access to it: ${waysToSet}.`
+      : 'Check its name, and that the hub token has access to it.';
   return new AppError(
     'forbidden',
     `The dataset "${repo}" does not exist, or permission is denied. ${advice}`,

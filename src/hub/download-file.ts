@@ -33,7 +33,7 @@ export async function* hubFileBytes(
       if (response.status === 401 || response.status === 403 || response.status === 404) {
         throw new AppError(
           'forbidden',
-          `The file ${file.path} of the dataset "${repo}" is not accessible. Check that the token in HUB_TOKEN has access to it.`,
+          `The file ${file.path} of the dataset "${repo}" is not accessible. Check that the hub token has access to it.`,
         );
       }
       if (!response.ok) throw new Error(`it answered ${response.status}`);

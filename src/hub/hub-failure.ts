@@ -1,6 +1,6 @@
 import type { HubApiError } from '@huggingface/hub';
 import { AppError } from '../errors.ts';
-import { type HubAccess, redact } from './access.ts';
+import { type HubAccess, redact, waysToSet } from './access.ts';
 import { isHubApiError } from './library.ts';
 
 /** The status code of the hub's response in a library error, or `null`. */
@@ -23,14 +23,14 @@ export function toPushFailure(access: HubAccess, doing: string, error: unknown):
     case 401:
       return new AppError(
         'forbidden',
-        `The hub does not accept the token in HUB_TOKEN, so Hone could not ${doing}. It may have expired. Create a new one at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it and start Hone again.`,
+        `The hub does not accept the hub token, so Hone could not ${doing}. It may have expired. Create a new one at ${access.endpoint}/settings/tokens, and ${waysToSet}.`,
         { cause: error },
       );
     case 403:
     case 404:
       return new AppError(
         'forbidden',
-        `The hub does not allow the token in HUB_TOKEN to ${doing}${said}. Give it write access to that account or repository at ${access.endpoint}/settings/tokens.`,
+        `The hub does not allow the hub token to ${doing}${said}. Give it write access to that account or repository at ${access.endpoint}/settings/tokens.`,
         { cause: error },
       );
     case 409:

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { type HubAccess, redact } from './access.ts';
+import { type HubAccess, redact, waysToSet } from './access.ts';
 import { findCached } from './cached-model.ts';
 import { statusOfHub } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
@@ -67,7 +67,7 @@ async function askHub(access: HubAccess, repository: string): Promise<HubModel> 
     if (answer.status === 401 || answer.status === 403) {
       throw new AppError(
         'forbidden',
-        `The model "${repository}" is not accessible: it is gated. Accept its license at ${access.endpoint}/${repository}, and set HUB_TOKEN to a token of that account.`,
+        `The model "${repository}" is not accessible: it is gated. Accept its license at ${access.endpoint}/${repository}, and use a token of that account: ${waysToSet}.`,
       );
     }
   }
@@ -115,8 +115,8 @@ function toAppError(access: HubAccess, repository: string, error: unknown): AppE
   if (status !== null && status >= 400 && status < 500) {
     const advice =
       access.token === null
-        ? 'If it is private or gated, set HUB_TOKEN to a token with access to it.'
-        : 'Check the name, and that the token in HUB_TOKEN has access to it (for a gated model, accept its license on the hub).';
+        ? `If it is private or gated, use a token with access to it: ${waysToSet}.`
+        : 'Check the name, and that the hub token has access to it (for a gated model, accept its license on the hub).';
     return new AppError(
       'forbidden',
       `The model "${repository}" is not accessible: it does not exist or permission is denied. ${advice}`,

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { HubAccess } from './access.ts';
+import { type HubAccess, waysToSet } from './access.ts';
 import { toPushFailure } from './hub-failure.ts';
 import { createHubFetch } from './hub-fetch.ts';
 import { hubLibrary } from './library.ts';
@@ -32,7 +32,7 @@ export async function checkPushPermission(access: HubAccess, repository: string)
   if (refusal !== null) {
     throw new AppError(
       'forbidden',
-      `The token in HUB_TOKEN may not write to ${repository}: ${refusal}. Manage tokens at ${access.endpoint}/settings/tokens.`,
+      `The hub token may not write to ${repository}: ${refusal}. Manage tokens at ${access.endpoint}/settings/tokens.`,
     );
   }
 }
@@ -42,7 +42,7 @@ function requireToken(access: HubAccess): void {
   if (access.token !== null) return;
   throw new AppError(
     'forbidden',
-    `Pushing to the hub needs a token, but none is set. Create one with write access at ${access.endpoint}/settings/tokens, set HUB_TOKEN to it (in the environment or in .env) and start Hone again.`,
+    `Pushing to the hub needs a token, but none is set. Create one with write access at ${access.endpoint}/settings/tokens, and ${waysToSet}.`,
   );
 }
 
@@ -78,10 +78,24 @@ export async function readAccount(access: HubAccess): Promise<HubAccount> {
   if (who.auth?.accessToken?.role === 'read') {
     throw new AppError(
       'forbidden',
-      `The token in HUB_TOKEN may not write: it is a read token. Manage tokens at ${access.endpoint}/settings/tokens.`,
+      `The hub token may not write: it is a read token. Manage tokens at ${access.endpoint}/settings/tokens.`,
     );
   }
   return { name: who.name, organizations: (who.orgs ?? []).map(({ name }) => name) };
+}
+
+/**
+ * Checks that the hub accepts a token, whatever it permits.
+ * @throws AppError `invalid` if it does not; `upstream` if the hub cannot be reached.
+ */
+export async function checkToken(access: HubAccess): Promise<void> {
+  try {
+    await askWho(access, 'asked for the account of the token');
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== 'forbidden') throw error;
+    const msg = `The hub does not accept this token. Check that all of it was copied, or create a new one at ${access.endpoint}/settings/tokens.`;
+    throw new AppError('invalid', msg, { issues: [{ loc: ['body', 'token'], msg, type: 'value_error' }] });
+  }
 }
 
 /** Why a token cannot write, or `null` when it can, or when the hub does not say. */

@@ -1,5 +1,14 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
@@ -394,7 +403,12 @@ test('who may not write is refused before anything is uploaded', async () => {
   assert.match((await account()).problem.message, /read token/);
   await expectRefusal('alice/refused', /read token/);
   asRole('write');
-  assert.equal(await account(), { name: 'alice', organizations: ['team', 'readers'], problem: null });
+  assert.equal(await account(), {
+    name: 'alice',
+    organizations: ['team', 'readers'],
+    problem: null,
+    token_from: 'environment',
+  });
   await expectRefusal('stranger/refused', /alice, team, readers/);
   await expectRefusal('readers/refused', /only read access/);
   const fineGrained = (name: string, permissions: string[]) =>
@@ -410,7 +424,7 @@ test('who may not write is refused before anything is uploaded', async () => {
   fineGrained('alice', ['repo.content.read', 'repo.write']);
   assert.is((await push('alice/granted')).status, 200);
   hub.accounts.delete(token);
-  await expectRefusal('alice/refused', /does not accept the token/);
+  await expectRefusal('alice/refused', /does not accept the hub token/);
   asRole('write');
 });
 
@@ -566,13 +580,42 @@ test('without a token a push is 403 and says what to set; without a network 502'
   forget();
   const { status, body } = await push('alice/untold');
   assert.is(status, 403);
-  assert.match(body.detail, /HUB_TOKEN/);
+  assert.match(body.detail, /under Settings, or as HUB_TOKEN/);
   await service.end();
   service = await startService({ dataDir, limits, env: { ...environment(), HF_HUB_OFFLINE: '1' } });
   const offline = await push('alice/untold');
   assert.is(offline.status, 502);
   assert.match(offline.body.detail, /HF_HUB_OFFLINE/);
   assert.equal(hub.seen, []);
+});
+
+test('a token is set while the service runs, once the hub accepts it, and is kept for its user alone', async () => {
+  const put = (text: unknown) => service.call('PUT', '/api/hub/token', { token: text });
+  const kept = join(dataDir, 'hub-token');
+  assert.is((await put('hf_other')).status, 409, 'the environment comes first');
+  await service.end();
+  service = await startService({ dataDir, limits, env: { ...environment(), HUB_TOKEN: '' } });
+  for (const text of ['', '  ', 'two words', 'línea', 'x'.repeat(513), null])
+    assert.is((await put(text)).status, 400, String(text));
+  const unknown = await put('hf_unknown');
+  assert.is(unknown.status, 400);
+  assert.match(unknown.body.detail, /does not accept this token/);
+  assert.not.match(JSON.stringify(unknown.body), 'hf_unknown');
+  assert.not.ok(existsSync(kept));
+  const set = await put(` ${token}\n`);
+  assert.equal([set.status, set.body.name, set.body.token_from], [200, 'alice', 'settings']);
+  assert.is(statSync(kept).mode & 0o777, 0o600);
+  assert.is((await push('alice/told')).status, 200, 'the next push has it');
+  assert.is((await put('hf_unknown')).status, 400);
+  await service.end();
+  service = await startService({ dataDir, limits, env: { ...environment(), HUB_TOKEN: '' } });
+  assert.is((await service.call('GET', '/api/hub/account')).body.token_from, 'settings', 'after a restart');
+  const removed = await service.call('DELETE', '/api/hub/token');
+  assert.equal([removed.status, removed.body.name, removed.body.token_from], [200, null, null]);
+  assert.not.ok(existsSync(kept));
+  assert.is((await push('alice/told')).status, 403);
+  await service.end();
+  service = await startService({ dataDir, limits, env: { ...environment(), HF_HUB_OFFLINE: '1' } });
 });
 
 test('without a network a model of the cache is trained again', async () => {

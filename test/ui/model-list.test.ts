@@ -124,6 +124,35 @@ test('models are filtered, ordered and shown with the columns that one chooses, 
   await context.close();
 });
 
+test('a hub token is set and removed in the settings, and a wrong one is refused with what to do', async () => {
+  hub.accounts.set('hf_ada', {
+    name: 'ada',
+    role: 'write',
+    orgs: [{ name: 'analytical', roleInOrg: 'write' }],
+  });
+  const { page, context } = await openPage(service.url, '/settings');
+  const card = page.getByRole('region', { name: 'Hub' });
+  await card.getByText('There is no hub token.').waitFor();
+  await card.getByLabel('Access token').fill('hf_babbage');
+  await card.getByRole('button', { name: 'Save token' }).click();
+  await card
+    .getByRole('alert')
+    .getByText(/The hub does not accept this token/)
+    .first()
+    .waitFor();
+  assert.equal(await appearanceFaults(page, 'hub-token'), []);
+  await card.getByLabel('Access token').fill('hf_ada');
+  await page.keyboard.press('Enter');
+  await card.getByText('Signed in as ada, member of analytical.').waitFor();
+  assert.is(await card.getByLabel('New access token').inputValue(), '');
+  await page.reload();
+  await card.getByText('Signed in as ada').waitFor();
+  assert.equal(await axeViolations(page), []);
+  await card.getByRole('button', { name: 'Remove token' }).click();
+  await card.getByText('There is no hub token.').waitFor();
+  await context.close();
+});
+
 test('rows, run, model and evaluation are links to each other', async () => {
   const { page, context, faults } = await openPage(service.url, '/datasets/support.jsonl');
   await sees(page, /Trained on it: 3 runs, 4 models/);

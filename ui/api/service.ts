@@ -151,6 +151,8 @@ export const service = {
       query: { repo_name: repository },
     }),
   hubAccount: () => call('GET /api/hub/account'),
+  setHubToken: (token: string) => call('PUT /api/hub/token', { body: { token } }),
+  removeHubToken: () => call('DELETE /api/hub/token'),
   cancelPush: (modelId: string) =>
     call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),
 };

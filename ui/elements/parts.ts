@@ -89,7 +89,7 @@ export function errorPanel(options: {
 
 const nextSteps: Readonly<Record<number, string>> = {
   0: 'Start it again with “npm start”. This page reconnects automatically.',
-  403: 'Check the name. For a private or gated model, accept its terms on the hub and set HUB_TOKEN before starting Hone.',
+  403: 'Check the name. For a private or gated model, accept its terms on the hub and set a hub token under Settings.',
   413: 'Split the file or remove rows.',
   502: 'Check the network. Downloaded models and local folders work offline.',
   507: 'Free some disk space, then try again.',

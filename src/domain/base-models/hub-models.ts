@@ -93,10 +93,10 @@ export function createHubModels(options: {
   readonly selection: Pick<Selection, 'checkModel'>;
   readonly sizeOf: SizeOf;
   readonly command: TrainerCommand;
-  readonly hubToken: string | null;
+  readonly hub: { readonly token: string | null };
   readonly logger: { info(fields: object, text: string): void };
 }): HubModels {
-  const { store, frames, selection, sizeOf, command, hubToken, logger } = options;
+  const { store, frames, selection, sizeOf, command, hub, logger } = options;
   const entries = new Map<string, Entry>();
   const runningOf = (model: string) =>
     [...entries.values()].find((entry) => isRunning(entry) && entry.download.model === model);
@@ -112,7 +112,7 @@ export function createHubModels(options: {
     let toldAt = 0;
     try {
       await downloadModel(command, download.model, {
-        secrets: downloadSecrets(command, hubToken),
+        secrets: downloadSecrets(command, hub.token),
         signal: controller.signal,
         onProgress: (progress, bytes) => {
           const [doneBytes, totalBytes] = bytes ?? [0, null];

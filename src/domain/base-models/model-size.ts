@@ -77,7 +77,14 @@ export type SizeOf = (reference: string, merges?: boolean) => Promise<ModelSize>
  * are cached.
  */
 export function createModelSizes(access: HubAccess): SizeOf {
-  const hub = { ...access, patience };
+  // Read at each use: the token may be replaced.
+  const hub: HubAccess = {
+    ...access,
+    patience,
+    get token() {
+      return access.token;
+    },
+  };
   const asked = new Map<string, Promise<ModelSize>>();
 
   async function ask(name: string): Promise<ModelSize> {

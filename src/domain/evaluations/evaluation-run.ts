@@ -32,14 +32,14 @@ export interface EvaluationRun {
 
 export interface EvaluationRunOptions {
   readonly command: TrainerCommand;
-  readonly hubToken: string | null;
+  readonly hub: { readonly token: string | null };
   readonly heartbeatMs: number;
   readonly logger: { warn(fields: object, text: string): void };
 }
 
 /** The process of the evaluation that runs. @param onEnd called when it has ended, or could not be started. */
 export function createEvaluationRun(
-  { command, hubToken, heartbeatMs, logger }: EvaluationRunOptions,
+  { command, hub, heartbeatMs, logger }: EvaluationRunOptions,
   records: EvaluationRecords,
   closing: AbortSignal,
   onEnd: () => void,
@@ -50,7 +50,7 @@ export function createEvaluationRun(
     const folder = records.folderOf(id);
     let trainer: Trainer;
     try {
-      const secrets = isFromHub(modelIn(folder)) ? downloadSecrets(command, hubToken) : null;
+      const secrets = isFromHub(modelIn(folder)) ? downloadSecrets(command, hub.token) : null;
       trainer = await startEvaluation(command, folder, secrets, environment);
     } catch (error) {
       const reason = (error as Error).message;

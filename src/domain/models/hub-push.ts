@@ -1,7 +1,7 @@
 import { AppError, asAppError } from '../../errors.ts';
 import type { HubAccess } from '../../hub/access.ts';
 import { type PushProgress, pushFiles } from '../../hub/push-files.ts';
-import { checkPushPermission, type HubAccount, readAccount } from '../../hub/push-permission.ts';
+import { checkPushPermission } from '../../hub/push-permission.ts';
 import { openRepository } from '../../hub/push-repository.ts';
 import { isHubId } from '../base-models/base-model.ts';
 import type { FrameLog } from '../events/frame-log.ts';
@@ -37,11 +37,6 @@ export interface HubPush {
    * @throws AppError `not_found` or `invalid`, as a push.
    */
   card(request: Pick<HubPushRequest, 'model' | 'repository'>): Promise<string>;
-  /**
-   * The account that pushes go to.
-   * @throws AppError `forbidden` or `upstream`: why nothing can be pushed now.
-   */
-  account(): Promise<HubAccount>;
   /** @throws AppError `conflict` while the model is being pushed. */
   release(model: Model): void;
 }
@@ -152,7 +147,6 @@ export function createHubPush(options: {
       checkName(repository);
       return (await contentsOf(options.models, options.models.find(model), repository, hub)).card;
     },
-    account: () => readAccount(hub),
     release: refuseSecond,
   };
 }

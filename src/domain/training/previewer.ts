@@ -40,7 +40,7 @@ export function createPreviewer(options: {
   readonly command: TrainerCommand;
   readonly tools: JobSpec['tools'];
   readonly jobsDir: string;
-  readonly hubToken: string | null;
+  readonly hub: { readonly token: string | null };
   readonly timeoutMs: number;
 }): Previewer {
   const { command } = options;
@@ -82,7 +82,7 @@ export function createPreviewer(options: {
     const folder = join(options.jobsDir, `.${name}`);
     try {
       await writeSpec(judged, { name, folder, logsDir: null, tools: options.tools });
-      const secrets = isFromHub(judged.base) ? downloadSecrets(command, options.hubToken) : null;
+      const secrets = isFromHub(judged.base) ? downloadSecrets(command, options.hub.token) : null;
       return await question(folder, { secrets, timeoutMs: options.timeoutMs, signal }, judged);
     } finally {
       await rm(folder, { recursive: true, force: true });

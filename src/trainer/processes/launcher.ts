@@ -20,12 +20,13 @@ export interface Launcher {
 export function createLauncher(options: {
   readonly command: TrainerCommand;
   readonly warm: WarmTrainer;
-  readonly hubToken: string | null;
+  /** The hub token at each start. */
+  readonly hub: { readonly token: string | null };
 }): Launcher {
-  const { command, warm, hubToken } = options;
+  const { command, warm, hub } = options;
   return {
     async launch(jobDir, downloads, devices) {
-      const secrets = downloads ? downloadSecrets(command, hubToken) : null;
+      const secrets = downloads ? downloadSecrets(command, hub.token) : null;
       // The warm trainer started without secrets, and its imported libraries have already read the environment.
       const forked = secrets === null ? await warm.start(jobDir, devices) : null;
       if (forked !== null) return forked;

@@ -14,7 +14,9 @@ const repositoryName = /^[\w.-]+\/[\w.-]+$/;
 
 /** The service's own message tells what else to do. */
 const tokenHint = ({ status }: ServiceError) =>
-  status === 403 ? 'HUB_TOKEN is read when Hone starts: set it, start Hone again, and come back.' : undefined;
+  status === 403
+    ? 'A private or gated dataset needs a hub token with access to it: set one under Settings, and come back.'
+    : undefined;
 
 /** Imports a dataset of the hub: its name, then its configuration and split. */
 @customElement('hone-hub-form')

@@ -73,7 +73,7 @@ export class PushDialog extends LightElement {
       if (this._name === '' && account.name !== null) this._name = this._nameFor(account.name);
     } catch (error) {
       const { message } = asServiceError(error);
-      this._account = { name: null, organizations: [], problem: { kind: 'upstream', message } };
+      this._account = { name: null, organizations: [], problem: { kind: 'upstream', message }, token_from: null };
     }
   }
 
@@ -155,7 +155,7 @@ export class PushDialog extends LightElement {
                 }}
               />
               <p class="hint" id="repository-hint">
-                Created if it doesn't exist. HUB_TOKEN needs write access${this._account?.name == null ? '' : html`; it belongs to <bdi>${this._account.name}</bdi>`}.
+                Created if it doesn't exist. The hub token needs write access${this._account?.name == null ? '' : html`; it belongs to <bdi>${this._account.name}</bdi>`}.
               </p>
               ${this._wrongName === null ? nothing : html`<p class="fault" id="repository-fault">${this._wrongName}</p>`}
             </div>

@@ -1,9 +1,8 @@
-import { html, nothing, type TemplateResult } from 'lit';
-import { customElement, state } from 'lit/decorators.js';
-import { service } from '../../api/service.ts';
-import type { HubAccount } from '../../api/types.ts';
+import { html, type TemplateResult } from 'lit';
+import { customElement } from 'lit/decorators.js';
+import './hub-token.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { figure, nameText, option, skeleton } from '../../elements/parts.ts';
+import { figure, option, skeleton } from '../../elements/parts.ts';
 import { hardware, info } from '../../state/app.ts';
 import { endNotices } from '../../state/end-notices.ts';
 import { Reread } from '../../state/remote.ts';
@@ -23,8 +22,6 @@ const themes: readonly (readonly [Theme, string, string])[] = [
 /** What can be set in this browser, and what was set where the service was started. */
 @customElement('hone-settings')
 export class SettingsPage extends LightElement {
-  @state() private _account: HubAccount | 'unknown' | null = null;
-
   constructor() {
     super();
     new Watch(this, endNotices, info, session, singleKeys, theme);
@@ -34,14 +31,6 @@ export class SettingsPage extends LightElement {
   override connectedCallback(): void {
     super.connectedCallback();
     info.ensure();
-    service.hubAccount().then(
-      (account) => {
-        this._account = account;
-      },
-      () => {
-        this._account = 'unknown';
-      },
-    );
   }
 
   protected override render(): TemplateResult {
@@ -78,26 +67,13 @@ export class SettingsPage extends LightElement {
       </section>
       <section class="card" aria-labelledby="hub">
         <h2 id="hub">Hub</h2>
-        ${this._hub()}
+        <hone-hub-token></hone-hub-token>
       </section>
       <section class="card" aria-labelledby="service">
         <h2 id="service">This service</h2>
         ${this._service()}
       </section>
     </div>`;
-  }
-
-  private _hub(): TemplateResult {
-    const account = this._account;
-    if (account === null) return skeleton(1);
-    if (account === 'unknown') return html`<p class="muted">The service did not answer.</p>`;
-    const { name, organizations, problem } = account;
-    if (name === null) return html`<p class="wrap">${problem?.message ?? 'There is no token.'}</p>`;
-    return html`<p class="wrap">Signed in as ${nameText(name)}${
-      organizations.length === 0
-        ? nothing
-        : html`, member of ${organizations.map((one, at) => html`${at > 0 ? ', ' : ''}${nameText(one)}`)}`
-    }.</p>`;
   }
 
   private _service(): TemplateResult {

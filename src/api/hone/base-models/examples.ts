@@ -74,5 +74,17 @@ export const examples: Readonly<Record<string, unknown>> = {
     notes: [],
     adapter: null,
   },
-  'GET /api/hub/account': { name: 'ada', organizations: ['analytical'], problem: null },
+  'GET /api/hub/account': {
+    name: 'ada',
+    organizations: ['analytical'],
+    problem: null,
+    token_from: 'settings',
+  },
+  'PUT /api/hub/token': { name: 'ada', organizations: ['analytical'], problem: null, token_from: 'settings' },
+  'DELETE /api/hub/token': {
+    name: null,
+    organizations: [],
+    problem: { kind: 'forbidden', message: 'Pushing to the hub needs a token, but none is set.' },
+    token_from: null,
+  },
 };

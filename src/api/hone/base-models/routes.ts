@@ -1,3 +1,4 @@
+import type { HubAccount } from '../../../domain/base-models/hub-account.ts';
 import type { Services } from '../../../domain/services.ts';
 import { asAppError } from '../../../errors.ts';
 import { route } from '../../../http/route.ts';
@@ -14,8 +15,17 @@ function problemOf(error: unknown) {
   return { kind: kind as s.Problem['kind'], message };
 }
 
+async function describeAccount(account: HubAccount) {
+  try {
+    const { name, organizations } = await account.read();
+    return { name, organizations: [...organizations], problem: null, token_from: account.source };
+  } catch (error) {
+    return { name: null, organizations: [], problem: problemOf(error), token_from: account.source };
+  }
+}
+
 /** The models to train, and the account to push to; what the page asks before a start or a push. */
-export function baseModelRoutes({ hubPush, localModels, planner, selection, untrained }: Services) {
+export function baseModelRoutes({ hubAccount, localModels, planner, selection, untrained }: Services) {
   return [
     route({
       method: 'GET',
@@ -78,13 +88,39 @@ export function baseModelRoutes({ hubPush, localModels, planner, selection, untr
       tag,
       summary: 'The account of the hub token, or why nothing can be pushed',
       responses: { 200: { description: 'The account', schema: s.hubAccount } },
+      handle: () => describeAccount(hubAccount),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/hub/token',
+      tag,
+      summary:
+        'Set the hub token, which the hub must accept; it is kept in the data directory, readable by its user alone',
+      body: s.hubTokenBody,
+      bodyExample: { token: 'hf_token' },
+      responses: {
+        200: { description: 'The account of the token', schema: s.hubAccount },
+        400: refused,
+        409: { description: 'The environment sets one', schema: errorBody },
+        502: { description: 'The hub cannot be reached', schema: errorBody },
+      },
+      handle: async ({ body }) => {
+        await hubAccount.setToken(body.token);
+        return await describeAccount(hubAccount);
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/hub/token',
+      tag,
+      summary: 'Delete the hub token that was set',
+      responses: {
+        200: { description: 'No token', schema: s.hubAccount },
+        409: { description: 'The environment sets one', schema: errorBody },
+      },
       handle: async () => {
-        try {
-          const { name, organizations } = await hubPush.account();
-          return { name, organizations: [...organizations], problem: null };
-        } catch (error) {
-          return { name: null, organizations: [], problem: problemOf(error) };
-        }
+        hubAccount.removeToken();
+        return await describeAccount(hubAccount);
       },
     }),
   ];

@@ -78,4 +78,16 @@ export const hubAccount = v.object({
   organizations: v.array(v.string()),
   /** Why nothing can be pushed. */
   problem: v.nullable(problem),
+  /** Where the token was set; `null` if there is none. */
+  token_from: v.nullable(v.picklist(['environment', 'settings'])),
+});
+/** Without spaces and line breaks, so that it is one header's value. */
+export const hubTokenBody = v.strictObject({
+  token: v.pipe(
+    v.string(),
+    v.trim(),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(512),
+    v.regex(/^[\x21-\x7e]*$/, 'must be a token of the hub, such as hf_…'),
+  ),
 });
