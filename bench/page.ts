@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CDPSession, Page } from 'playwright-core';
 import { supportRows, tinyModel } from '../test/service.ts';
 import { closeBrowser, theBrowser } from '../test/ui/browser.ts';
-import { longestSearch } from './harness/long-lists.ts';
+import { framesPerSecond } from './harness/frames.ts';
+import { longLists } from './harness/long-lists.ts';
 import { programs, root } from './harness/places.ts';
 import type { Scenario, Size } from './harness/scenario.ts';
 import { startHone } from './harness/server.ts';
@@ -13,7 +14,7 @@ import { startHone } from './harness/server.ts';
  * Performance of the page, in Chromium with the real service. The trainer is a program that only writes its journal
  * (programs/page-trainer.mjs). Measured: a first view with empty caches, layout shifts while pages load, the page of a
  * run of 100,000 steps with ten more per second, memory after an hour of such frames, the rows of lists of 10,000
- * after a press of a key in their search, and the palette.
+ * after a press of a key in their search, the frames while they are scrolled and ordered, and the palette.
  */
 
 /** The number of existing steps, and of frames in the simulated hour (10 per second). */
@@ -150,18 +151,6 @@ async function largestShift(url: string, size: Size): Promise<number> {
   return largest;
 }
 
-/** Frames per second that the browser draws while the page is active. */
-const framesPerSecond = (page: Page, forMs: number) =>
-  page.evaluate(async (duration) => {
-    const begun = performance.now();
-    let count = 0;
-    while (performance.now() - begun < duration) {
-      await new Promise(requestAnimationFrame);
-      count += 1;
-    }
-    return (count / (performance.now() - begun)) * 1000;
-  }, forMs);
-
 /** The heap in use after garbage collection. */
 async function heapMegabytes(cdp: CDPSession): Promise<number> {
   for (let round = 0; round < 3; round += 1) await cdp.send('HeapProfiler.collectGarbage');
@@ -229,7 +218,7 @@ export const scenario: Scenario = {
           const after = await heapMegabytes(cdp);
           await close();
           await call(server.url, 'POST', '/api/stop_training');
-          const lists = await longestSearch(dir, number, size);
+          const lists = await longLists(dir, number, size, watchMs);
           return {
             figures: { kilobytes, milliseconds, shift, fps, growth: Math.max(0, after - before), ...lists },
             answer: { points, hour },
@@ -291,6 +280,14 @@ export const scenario: Scenario = {
       better: 'less',
       peer: null,
       goal: { atMost: 100 },
+    },
+    {
+      metric: 'frames drawn, lists of 10,000 scrolled and ordered',
+      figure: 'scrolled',
+      unit: 'frames/s',
+      better: 'more',
+      peer: null,
+      goal: { atLeast: 50 },
     },
     {
       metric: 'palette over 10,000 models, slowest opening',

@@ -1,8 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { theBrowser } from '../../test/ui/browser.ts';
 import { storeMany } from '../../test/ui/many.ts';
+import { framesPerSecond } from './frames.ts';
 import type { Size } from './scenario.ts';
 import { startHone } from './server.ts';
 
@@ -42,14 +44,36 @@ async function press(page: Page, key: string, text: string, part = 'main'): Prom
 }
 
 /**
- * Searches the lists of runs and of models by one key, and deletes it again; opens the palette over all models.
- * @returns the longest times from a press to what it draws, in milliseconds.
+ * Frames per second while a list is scrolled to and fro by the wheel, and ordered by its first heading every half second.
+ * The rows that are drawn grow while one scrolls.
  */
-export async function longestSearch(
+async function scrolledFrames(page: Page, forMs: number): Promise<number> {
+  await page.mouse.move(640, 600);
+  const frames = framesPerSecond(page, forMs);
+  const until = performance.now() + forMs;
+  for (let turn = 1; performance.now() < until; turn += 1) {
+    await page.mouse.wheel(0, turn % 40 < 30 ? 300 : -600);
+    if (turn % 20 === 0)
+      await page
+        .locator('thead button.sort')
+        .first()
+        .evaluate((button: HTMLElement) => button.click());
+    await sleep(25);
+  }
+  return await frames;
+}
+
+/**
+ * Searches the lists of runs and of models by one key, and deletes it again; scrolls and orders them; opens the palette
+ * over all models.
+ * @returns the longest times from a press to what it draws, in milliseconds, and the fewest frames per second.
+ */
+export async function longLists(
   dir: string,
   number: number,
   size: Size,
-): Promise<{ search: number; palette: number }> {
+  watchMs: number,
+): Promise<{ search: number; palette: number; scrolled: number }> {
   const { rows, nines, presses } = amounts[size];
   const dataDir = join(dir, `lists-${number}`);
   mkdirSync(dataDir);
@@ -61,6 +85,7 @@ export async function longestSearch(
   const [some, all] = [nines, rows].map((value) => value.toLocaleString('en')) as [string, string];
   let longest = 0;
   let palette = 0;
+  let scrolled = Number.POSITIVE_INFINITY;
   try {
     for (const { path, field, count } of lists) {
       await page.goto(server.url + path);
@@ -70,6 +95,7 @@ export async function longestSearch(
         longest = Math.max(longest, await press(page, '9', count(some, all)));
         longest = Math.max(longest, await press(page, 'Backspace', count(all, all)));
       }
+      scrolled = Math.min(scrolled, await scrolledFrames(page, watchMs));
     }
     for (let turn = 0; turn < presses; turn += 1) {
       palette = Math.max(palette, await press(page, 'Control+k', 'the first 50 are shown', '.palette'));
@@ -80,5 +106,5 @@ export async function longestSearch(
     await context.close();
     await server.end();
   }
-  return { search: longest, palette };
+  return { search: longest, palette, scrolled };
 }

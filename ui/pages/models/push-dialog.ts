@@ -73,7 +73,12 @@ export class PushDialog extends LightElement {
       if (this._name === '' && account.name !== null) this._name = this._nameFor(account.name);
     } catch (error) {
       const { message } = asServiceError(error);
-      this._account = { name: null, organizations: [], problem: { kind: 'upstream', message }, token_from: null };
+      this._account = {
+        name: null,
+        organizations: [],
+        problem: { kind: 'upstream', message },
+        token_from: null,
+      };
     }
   }
 
