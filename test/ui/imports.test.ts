@@ -129,7 +129,6 @@ test('of several lists of a JSON object, the one with the rows is chosen', async
 async function startImport(page: Page, name: string): Promise<void> {
   const rows = Array.from({ length: 12 }, (_, row) => `question ${row},answer ${row}`);
   await choose(page, name, ['question,reply', ...rows].join('\n'));
-  await page.waitForURL(/\/datasets\/import\//);
   await page.getByRole('button', { name: 'Start import' }).click();
 }
 
@@ -173,16 +172,21 @@ test('an import that ends while the page has no connection is shown as ended aft
 
 test('faults are told by line and column, and the rows that have none can be imported without them', async () => {
   const { page, faults } = await openPage(service.url, '/training');
+  await page.getByLabel('Learning rate').fill('0.0005');
   const rows = csvRows(14);
   rows[4] = 'only one cell';
   await choose(page, 'uneven.csv', ['question,reply,rest', ...rows].join('\n'));
-  await page.waitForURL(/\/datasets\/import\//);
+  const dialog = page.getByRole('dialog', { name: 'Import a dataset' });
+  await sees(page, '14 rows, 13 fit.');
+  await keepPictures(page, 'import-in-form');
+  // The import is in the form, and a refresh keeps it.
+  await page.reload();
   await sees(page, '14 rows, 13 fit.');
   await sees(page, /has 1 value, but the header has 3 columns.*: 1 row/);
   await page.getByRole('button', { name: 'Start import' }).click();
   await sees(page, /nothing of it was stored/);
-  await page.locator('.panel-error tbody tr', { hasText: '6' }).first().waitFor();
-  assert.is(await page.locator('.panel-error').count(), 1);
+  await dialog.locator('.panel-error tbody tr', { hasText: '6' }).first().waitFor();
+  assert.is(await dialog.locator('.panel-error').count(), 1);
   assert.equal(await axeViolations(page), []);
   await keepPicture(page, 'import-failed-1280');
   await page.getByLabel('Skip invalid rows').check();
@@ -190,16 +194,25 @@ test('faults are told by line and column, and the rows that have none can be imp
   await sees(page, /13 rows imported, 1 left out/);
   await page.getByRole('button', { name: 'Train on it' }).click();
   await hasDataset(page, 'uneven.jsonl');
+  assert.is(await dialog.count(), 0);
+  assert.is(await page.getByLabel('Learning rate').inputValue(), '0.0005');
 
   // Where nothing was left out, the form goes on by itself; a discarded import leads back to it, too.
   await startImport(page, 'even.csv');
   await page.waitForURL(/\/training$/);
   await hasDataset(page, 'even.jsonl');
   await choose(page, 'other.csv', 'question,reply\n1,2');
-  await sees(page, 'Import for a new training');
-  await page.getByRole('button', { name: 'Discard' }).click();
+  await dialog.getByRole('button', { name: 'Discard' }).click();
   await page.waitForURL(/\/training$/);
   await hasDataset(page, 'even.jsonl');
+  // One that is only closed is kept.
+  await choose(page, 'kept.csv', 'question,reply\n1,2');
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.goto(`${service.url}/datasets`);
+  await page.getByRole('link', { name: 'kept.csv' }).click();
+  await page.getByRole('button', { name: 'Discard' }).click();
+  await page.waitForURL(/\/datasets$/);
   assert.equal(faults, []);
 });
 

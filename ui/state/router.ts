@@ -16,9 +16,11 @@ export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(nam
 export const playgroundPath = (model: string, compares = false) =>
   `/playground/${encodeURIComponent(model)}${compares ? '/compare' : ''}`;
 
-/** The address of an import's page. @param forTraining whether its dataset is then chosen in the training form. */
-export const importPath = (id: string, forTraining = false) =>
-  `/datasets/import/${encodeURIComponent(id)}${forTraining ? '?for=training' : ''}`;
+/** The address of an import's page. */
+export const importPath = (id: string) => `/datasets/import/${encodeURIComponent(id)}`;
+
+/** The address of the training form with an import open in it, whose dataset is then chosen. */
+export const trainingImportPath = (id: string) => `/training?import=${encodeURIComponent(id)}`;
 
 /** The address of a sweep's page. */
 export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(id)}`;

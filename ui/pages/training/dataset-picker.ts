@@ -2,10 +2,11 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Dataset, DatasetDetail, Uploaded } from '../../api/types.ts';
+import '../../elements/dialog.ts';
 import { formatAgo, formatCount, formatMegabytes } from '../../elements/format.ts';
 import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { fitDataset } from '../../settings/fit-task.ts';
-import { choices, datasets } from '../../state/app.ts';
+import { choices, datasets, router } from '../../state/app.ts';
 import { shapeFields, shapesFor } from '../../state/choice-words.ts';
 import { draft } from '../../state/drafts/draft.ts';
 import { datasetPath } from '../../state/router.ts';
@@ -14,10 +15,11 @@ import '../../views/datasets/dataset-faults.ts';
 import '../../views/datasets/dataset-rows.ts';
 import { acceptedFiles } from '../../views/datasets/dataset-upload.ts';
 import '../../views/datasets/delete-dataset.ts';
+import '../../views/datasets/import-view.ts';
 import './row-view.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
-/** Chooses an existing dataset or uploads a file, with progress and validation errors. */
+/** Chooses an existing dataset, or uploads or imports a file, with progress and validation errors. */
 @customElement('hone-dataset-picker')
 export class DatasetPicker extends LightElement {
   @state() private _deleting = false;
@@ -28,7 +30,7 @@ export class DatasetPicker extends LightElement {
 
   constructor() {
     super();
-    new Watch(this, choices, draft, datasets);
+    new Watch(this, choices, draft, datasets, router);
   }
 
   protected override willUpdate(): void {
@@ -77,7 +79,7 @@ export class DatasetPicker extends LightElement {
         ${draft.value.dataset === '' ? html`<p class="hint check-line">${acceptedFiles(shapesFor(draft.value))}</p>` : nothing}
       </div>
       ${value === null && error !== null ? serviceErrorPanel('Could not load the datasets', error) : nothing}
-      ${this._detail === null ? nothing : this._shown(this._detail)} ${this._deleteDialog()}
+      ${this._detail === null ? nothing : this._shown(this._detail)} ${this._deleteDialog()} ${this._importDialog()}
     `;
   }
 
@@ -139,6 +141,28 @@ export class DatasetPicker extends LightElement {
         this._deleting = false;
       }}
     ></hone-delete-dataset>`;
+  }
+
+  /** The import of a file that is no JSONL of rows, which the address has. */
+  private _importDialog(): TemplateResult | typeof nothing {
+    const id = router.value.query.get('import');
+    if (id === null) return nothing;
+    const close = () => this.querySelector('dialog')?.close();
+    const content = html`<hone-import-view
+      embedded
+      .importId=${id}
+      @chosen=${({ detail }: CustomEvent<string>) => {
+        this._choose(detail);
+        close();
+      }}
+      @removed=${close}
+    ></hone-import-view>`;
+    return html`<hone-dialog
+      class="wide"
+      heading="Import a dataset"
+      .content=${content}
+      @dismiss=${() => router.go('/training', { replace: true })}
+    ></hone-dialog>`;
   }
 }
 

@@ -12,7 +12,7 @@ import { nameText, progressBar, serviceErrorPanel } from '../../elements/parts.t
 import { datasets, imports, router } from '../../state/app.ts';
 import { shapesFields } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
-import { datasetPath, importPath } from '../../state/router.ts';
+import { datasetPath, importPath, trainingImportPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 
 /** What became of one of several files. */
@@ -24,15 +24,15 @@ interface Outcome {
 }
 
 /**
- * Uploads files that are chosen or dropped, one after the other, with progress. A file of another format leads to the page
- * of its import; for any other it fires `uploaded` with the answer of the service. Of several files it lists what became
+ * Uploads files that are chosen or dropped, one after the other, with progress. A file of another format leads to its
+ * import; for any other it fires `uploaded` with the answer of the service. Of several files it lists what became
  * of each.
  */
 @customElement('hone-dataset-upload')
 export class DatasetUpload extends LightElement {
   /** The shapes that the rows may have; `null` for any. */
   @property({ attribute: false }) shapes: readonly RowShape[] | null = null;
-  /** Without the accepted files, for a row of the training form, to which an import comes back. */
+  /** Without the accepted files, for a row of the training form, in which an import is opened. */
   @property({ type: Boolean }) compact = false;
   /** Takes several files, and drops anywhere on the page. */
   @property({ type: Boolean }) wide = false;
@@ -107,7 +107,7 @@ export class DatasetUpload extends LightElement {
   private async _upload(file: File): Promise<void> {
     try {
       const { uploaded, importId } = await this._send(file);
-      if (importId !== null) router.go(importPath(importId, this.compact));
+      if (importId !== null) router.go(this.compact ? trainingImportPath(importId) : importPath(importId));
       else if (uploaded !== null) {
         this._uploaded = uploaded;
         this.dispatchEvent(new CustomEvent('uploaded', { detail: uploaded }));

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Import } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
 import { errorPanel } from '../../elements/parts.ts';
-import { rowUnit } from '../../views/datasets/import-words.ts';
+import { rowUnit } from './import-words.ts';
 
 const shownProblems = 20;
 

@@ -8,10 +8,10 @@ import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
 import { datasets } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
-import { detectedName, targetName } from '../../views/datasets/import-words.ts';
 import { emptyDraft, importFields, keptColumns, type MappingDraft, mappingOf } from './import-fields.ts';
 import { importCount } from './import-problems.ts';
 import { importSamples } from './import-samples.ts';
+import { detectedName, targetName } from './import-words.ts';
 
 /** The file name of a dataset that is called `text`. */
 function jsonlName(text: string): string {

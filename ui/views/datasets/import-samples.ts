@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Import } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
-import { rowUnit } from '../../views/datasets/import-words.ts';
-import { asObject, cutText, rowFields, textOf } from '../../views/datasets/row-fields.ts';
+import { rowUnit } from './import-words.ts';
+import { asObject, cutText, rowFields, textOf } from './row-fields.ts';
 
 const textLimit = 300;
 /** The most characters of a cell. */
