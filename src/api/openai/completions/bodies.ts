@@ -1,101 +1,20 @@
 import * as v from 'valibot';
-import {
-  type SamplingField,
-  type SamplingName,
-  type SamplingParameter,
-  samplingNames,
-  samplingParameters,
-} from '../../../contract/sampling.ts';
-import {
-  lengthBound,
-  maximumLength,
-  promptBound,
-  scaleBound,
-  stepBound,
-  temperatureBound,
-  topPBound,
-} from '../../../domain/playground/generation-bounds.ts';
+import { lengthBound, maximumLength, promptBound } from '../../../domain/playground/generation-bounds.ts';
 import { maximumPromptBytes, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
-import { modelName, notList, or, unsupported } from '../schemas.ts';
+import { notList, or, unsupported } from '../schemas.ts';
+import { common, defaults, only, wholeBetween } from './common-fields.ts';
 import { isBegun, messages } from './messages.ts';
 import { responseFormat } from './response-format.ts';
 import { hasChosen, toolChoice, tools } from './tools.ts';
 
-/** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
-export const defaults = { maxTokens: 1024, temperature: 1, topP: 1 };
-/** As many answers as a model gives together. */
-const mostAnswers = 8;
-/** Each token has an entry; OpenAI's own bound. */
-const mostBiases = 1024;
-
-/** llama.cpp's tokens are 32-bit numbers. */
-const mostTokenId = 2 ** 31 - 1;
-
-/** Far more than OpenAI's four: evaluation tasks and agents have lists of their own. */
-const mostStops = 256;
-
-const stopText = v.pipe(v.string(), v.minLength(1), v.maxLength(1000));
-const between = (least: number, most: number) =>
-  v.pipe(
-    v.number(),
-    v.minValue(least, `must be at least ${least}`),
-    v.maxValue(most, `must be at most ${most}`),
-  );
-const wholeBetween = (least: number, most: number) =>
-  v.pipe(between(least, most), v.integer('must be a whole number'));
-const logitBias = v.pipe(
-  v.intersect([
-    v.record(
-      v.pipe(v.string(), v.regex(/^\d{1,10}$/, 'must be the ID of a token, in digits')),
-      between(-100, 100),
-    ),
-    notList,
-  ]),
-  v.check((biases) => Object.keys(biases).length <= mostBiases, `must have at most ${mostBiases} tokens`),
-);
 /** A list of what is not supported: an empty one changes nothing. */
 const none = (what: string) =>
   or(v.pipe(v.array(v.unknown()), v.empty(`${what} not supported; leave it out`)));
-const only = <const V extends string | number | boolean>(value: V, message: string) =>
-  or(v.literal(value, message));
-
-const sampling = Object.fromEntries(
-  samplingNames.map((name) => {
-    const { field, min, max, isInteger }: SamplingParameter = samplingParameters[name];
-    return [field, or(isInteger ? wholeBetween(min, max) : between(min, max))];
-  }),
-) as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
-
 /** Evaluation programs send this many prompts in one request, and more. */
 const mostPrompts = 128;
 
-/** Fields shared by both kinds of completion. */
-const common = {
-  model: modelName,
-  temperature: or(temperatureBound),
-  top_p: or(topPBound),
-  stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(mostStops))])),
-  seed: or(v.pipe(v.number(), v.integer())),
-  n: or(wholeBetween(1, mostAnswers)),
-  ...sampling,
-  /** As vLLM has it. */
-  ignore_eos: or(v.boolean()),
-  logit_bias: or(logitBias),
-  stream: or(v.boolean()),
-  stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
-  /** Hone's own field: with `false`, nothing that earlier requests evaluated of the prompt is used. */
-  cache: or(v.boolean()),
-  /** Hone's own field: answer with the weights of this step. */
-  checkpoint: or(stepBound),
-  /** Hone's own field: the strength of what the training changed; 0 is the base model. */
-  scale: or(scaleBound),
-  /** Hone's own field: adds the change of another model, or of its checkpoint, of the same base. */
-  blend: or(v.strictObject({ model: modelName, checkpoint: or(stepBound), scale: or(scaleBound) })),
-  /** Hone's own field: answer with the model's file of this quantization. */
-  file: or(v.pipe(v.string(), v.regex(/^\w{1,32}$/, 'must be the name of a quantization, such as Q4_0'))),
-  /** It says who asks, and changes no answer. */
-  user: or(v.string()),
-};
+/** llama.cpp's tokens are 32-bit numbers. */
+const mostTokenId = 2 ** 31 - 1;
 
 /** Whether all answers together keep to the bound of one. */
 const fits = (body: {
@@ -245,12 +164,6 @@ const textInput = (text: string, suffix: string | null | undefined): PromptInput
   text,
   suffix: suffix ?? undefined,
 });
-
-/** The sampling parameters of a request by their names inside the service. */
-export const samplingOf = (body: { readonly [F in SamplingField]?: number | null | undefined }) =>
-  Object.fromEntries(
-    samplingNames.map((name) => [name, body[samplingParameters[name].field] ?? undefined]),
-  ) as { readonly [N in SamplingName]: number | undefined };
 
 export type ChatBody = v.InferOutput<typeof chatBody>;
 export type CompletionBody = v.InferOutput<typeof completionBody>;

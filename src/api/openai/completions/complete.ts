@@ -9,8 +9,9 @@ import type {
   TokenChoice,
 } from '../../../domain/playground/playground.ts';
 import { asAppError } from '../../../errors.ts';
-import type { BodyWriter, Exchange } from '../../../http/exchange.ts';
+import type { Exchange } from '../../../http/exchange.ts';
 import { errorBody, namingInput } from '../errors.ts';
+import { createEventStream } from '../event-stream.ts';
 import { generateTogether, repeated } from './generate-together.ts';
 import { createTextLogprobs, presentChatLogprobs } from './logprobs.ts';
 
@@ -161,15 +162,8 @@ export async function complete<C extends object, L extends object>(
     return { ...head, object: spelling.object, choices, usage: usageOf(results, count) };
   }
 
-  let writer: BodyWriter | null = null;
-  let written: Promise<unknown> = Promise.resolve();
-  const send = (data: object | string) => {
-    // Headers are sent with the first chunk, so that an earlier failure still gets a status code.
-    writer ??= exchange.stream(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-    const open = writer;
-    const text = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
-    written = written.then(() => open.write(text));
-  };
+  const events = createEventStream(exchange);
+  const send = (data: object) => events.send(JSON.stringify(data));
   const piece = (choices: object[], usage: object | null) => ({
     ...head,
     object: spelling.pieceObject,
@@ -202,13 +196,12 @@ export async function complete<C extends object, L extends object>(
       },
     });
     if (stream.includeUsage) send(piece([], usageOf(results, count)));
-    send('[DONE]');
+    events.send('[DONE]');
   } catch (thrown) {
     const error = namingInput(thrown, spelling.input);
-    if (writer === null) throw error;
+    if (!events.isOpen) throw error;
     send(errorBody(exchange.shown(asAppError(error))));
   }
-  await written;
-  (writer as BodyWriter | null)?.end();
+  await events.end();
   return undefined;
 }

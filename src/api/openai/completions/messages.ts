@@ -44,7 +44,7 @@ const message = v.pipe(
     ['content'],
   ),
 );
-type SentMessage = v.InferOutput<typeof message>;
+export type SentMessage = v.InferOutput<typeof message>;
 
 /** The text of a message. */
 const textOf = (content: SentMessage['content']): string =>

@@ -45,21 +45,24 @@ const schema = v.pipe(
   }),
 );
 
+/** A named schema. */
+export const schemaFields = {
+  name: v.pipe(
+    v.string(),
+    v.regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 letters, digits, underscores and hyphens'),
+  ),
+  description: or(v.string()),
+  strict: or(v.boolean()),
+  schema,
+};
+
 /** What an answer must be. With a schema it is always valid, as OpenAI's `strict` has it. */
 export const responseFormat = v.variant('type', [
   v.strictObject({ type: v.literal('text') }),
   v.strictObject({ type: v.literal('json_object') }),
   v.strictObject({
     type: v.literal('json_schema'),
-    json_schema: v.strictObject({
-      name: v.pipe(
-        v.string(),
-        v.regex(/^[A-Za-z0-9_-]{1,64}$/, 'must have 1 to 64 letters, digits, underscores and hyphens'),
-      ),
-      description: or(v.string()),
-      strict: or(v.boolean()),
-      schema,
-    }),
+    json_schema: v.strictObject(schemaFields),
   }),
 ]);
 

@@ -1,19 +1,10 @@
-import type { PlaygroundRequest } from '../../../domain/playground/playground.ts';
 import type { Services } from '../../../domain/services.ts';
-import type { Exchange } from '../../../http/exchange.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { error } from '../schemas.ts';
-import {
-  type ChatBody,
-  type CompletionBody,
-  chatBody,
-  completionBody,
-  defaults,
-  promptsOf,
-  samplingOf,
-} from './bodies.ts';
+import { type ChatBody, chatBody, completionBody, promptsOf } from './bodies.ts';
 import { chatSpelling, complete, textSpelling } from './complete.ts';
 import { messagesOf } from './messages.ts';
+import { createRequestOf } from './request.ts';
 import { grammarOf } from './response-format.ts';
 import { chatCompletion, chatEvent, completion } from './schemas.ts';
 import { toolUseOf } from './tools.ts';
@@ -25,36 +16,12 @@ const refused: ResponseDoc = {
 };
 const noModel: ResponseDoc = { description: 'Model not found', schema: error };
 
-/** The options that both kinds of completion have. */
-const options = (
-  body: Omit<ChatBody | CompletionBody, 'logprobs'>,
-  maxTokens: number | null | undefined,
-  exchange: Exchange,
-): Omit<PlaygroundRequest, 'model' | 'input'> => ({
-  maxTokens: maxTokens ?? body.max_tokens ?? defaults.maxTokens,
-  temperature: body.temperature ?? defaults.temperature,
-  topP: body.top_p ?? defaults.topP,
-  caller: exchange.peer.address,
-  seed: body.seed,
-  stop: body.stop == null ? undefined : [body.stop].flat(),
-  ignoreEos: body.ignore_eos ?? undefined,
-  cache: body.cache ?? undefined,
-  ...samplingOf(body),
-  logitBias: (body.logit_bias ?? undefined) as Record<string, number> | undefined,
-  scale: body.scale ?? undefined,
-  file: body.file ?? undefined,
-});
 const streaming = ({ stream, stream_options: more }: Pick<ChatBody, 'stream' | 'stream_options'>) =>
   stream ? { includeUsage: more?.include_usage ?? false } : null;
 
 /** `/v1/chat/completions` and `/v1/completions`. */
 export function completionRoutes({ modelReferences, playground }: Services) {
-  /** A checkpoint is also found by its own name, and by that of its job, which may have no model yet. */
-  const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
-    checkpoint == null ? modelReferences.resolve(model) : { model, checkpoint };
-  const blendOf = ({ blend }: Pick<ChatBody, 'blend'>) =>
-    blend == null ? undefined : { ...modelOf(blend), scale: blend.scale ?? undefined };
-
+  const requestOf = createRequestOf(modelReferences);
   return [
     route({
       method: 'POST',
@@ -89,9 +56,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
             thinking,
             continues: body.continue_final_message ?? undefined,
           },
-          ...options(body, body.max_completion_tokens, exchange),
-          ...modelOf(body),
-          blend: blendOf(body),
+          ...requestOf(body, body.max_completion_tokens ?? body.max_tokens, exchange),
           asBase: body.as_base ?? undefined,
           logprobs: body.logprobs ? (body.top_logprobs ?? 0) : null,
           grammar: grammarOf(body.response_format),
@@ -120,9 +85,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
       handle: ({ body, exchange }) => {
         const requests = promptsOf(body).map((input) => ({
           input,
-          ...options(body, null, exchange),
-          ...modelOf(body),
-          blend: blendOf(body),
+          ...requestOf(body, body.max_tokens, exchange),
           logprobs: body.logprobs,
           echo: body.echo ?? undefined,
         }));

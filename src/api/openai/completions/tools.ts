@@ -7,7 +7,7 @@ import { addSchemaFaults } from './response-format.ts';
 /** More than OpenAI's 128: what a prompt holds is the bound that matters. */
 const mostTools = 1024;
 
-const name = v.pipe(v.string(), v.regex(toolName, toolNameRule));
+export const functionName = v.pipe(v.string(), v.regex(toolName, toolNameRule));
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const parameters = v.pipe(
   v.custom<Record<string, unknown>>(isObject, 'must be an object'),
@@ -18,49 +18,60 @@ const parameters = v.pipe(
     'must have a list of names as required',
   ),
 );
-const tool = v.strictObject({
-  type: v.literal('function', 'must be function: other tools are not supported'),
-  function: v.pipe(
-    v.strictObject({
-      name,
-      description: or(v.string()),
-      parameters: or(parameters),
-      strict: or(v.boolean()),
-    }),
+/** What a request says of a function. */
+export const functionFields = {
+  name: functionName,
+  description: or(v.string()),
+  parameters: or(parameters),
+  strict: or(v.boolean()),
+};
+type Fields = v.InferOutput<v.ObjectSchema<typeof functionFields, undefined>>;
+
+/** Tells what a grammar cannot express of the parameters of a strict function. */
+export function checkStrict<F extends Fields>() {
+  return v.rawCheck<F>(({ dataset, addIssue }) => {
+    if (!dataset.typed) return;
+    const { parameters: value, strict } = dataset.value;
+    if (value == null || strict !== true) return;
+    const input = { ...dataset.value };
+    const path = [{ type: 'object' as const, origin: 'value' as const, input, key: 'parameters', value }];
+    addSchemaFaults(jsonSchemaFaults(value), input, addIssue, path);
+  });
+}
+
+/** Lists of tools have bounds, and tools have names of their own. */
+export const listOfTools = <T extends v.GenericSchema>(tool: T, nameOf: (tool: v.InferOutput<T>) => string) =>
+  v.pipe(
+    v.array(tool),
+    v.maxLength(mostTools, `must have at most ${mostTools} tools`),
     v.rawCheck(({ dataset, addIssue }) => {
       if (!dataset.typed) return;
-      const { parameters: value, ...others } = dataset.value;
-      if (value == null || others.strict !== true) return;
-      const input = { ...others, parameters: value };
-      const path = [{ type: 'object' as const, origin: 'value' as const, input, key: 'parameters', value }];
-      addSchemaFaults(jsonSchemaFaults(value), input, addIssue, path);
+      const seen = new Set<string>();
+      for (const [key, value] of dataset.value.entries()) {
+        const called = nameOf(value);
+        if (seen.has(called))
+          addIssue({
+            message: `is another tool named ${called}`,
+            path: [{ type: 'array', origin: 'value', input: dataset.value, key, value }],
+          });
+        seen.add(called);
+      }
     }),
-  ),
-});
+  );
 
 /** The tools that an answer may call. */
-export const tools = v.pipe(
-  v.array(tool),
-  v.maxLength(mostTools, `must have at most ${mostTools} tools`),
-  v.rawCheck(({ dataset, addIssue }) => {
-    if (!dataset.typed) return;
-    const seen = new Set<string>();
-    for (const [key, value] of dataset.value.entries()) {
-      const { name: called } = value.function;
-      if (seen.has(called))
-        addIssue({
-          message: `is another tool named ${called}`,
-          path: [{ type: 'array', origin: 'value', input: dataset.value, key, value }],
-        });
-      seen.add(called);
-    }
+export const tools = listOfTools(
+  v.strictObject({
+    type: v.literal('function', 'must be function: other tools are not supported'),
+    function: v.pipe(v.strictObject(functionFields), checkStrict()),
   }),
+  (tool) => tool.function.name,
 );
 
 export const toolChoice = v.union(
   [
     v.picklist(['none', 'auto', 'required']),
-    v.strictObject({ type: v.literal('function'), function: v.strictObject({ name }) }),
+    v.strictObject({ type: v.literal('function'), function: v.strictObject({ name: functionName }) }),
   ],
   'must be none, auto, required or {"type": "function", "function": {"name": …}}',
 );
@@ -70,13 +81,14 @@ export const toolCalls = v.array(
   v.strictObject({
     id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
     type: v.literal('function', 'must be function'),
-    function: v.strictObject({ name, arguments: v.string() }),
+    function: v.strictObject({ name: functionName, arguments: v.string() }),
     /** Of streamed answers. */
     index: or(v.number()),
   }),
 );
 
-interface Asked {
+/** What a request says of tools. */
+export interface Asked {
   readonly tools?: v.InferOutput<typeof tools> | null | undefined;
   readonly tool_choice?: v.InferOutput<typeof toolChoice> | null | undefined;
   readonly parallel_tool_calls?: boolean | null | undefined;
