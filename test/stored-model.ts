@@ -32,16 +32,20 @@ interface Shape {
   readonly next?: (token: number) => number;
   /** Its chat template; by default the contents of messages alone. */
   readonly chatTemplate?: string;
+  /** Whether its prompt begins reasoning, which ends with `</think>`. */
+  readonly isThinking?: boolean;
 }
 
 const contents = "{% for message in messages %}{{ message['content'] }}{% endfor %}";
+
+const thinking = { switch: null, open: '<think>', close: '</think>', opens: true, opens_on: true };
 
 /** Stores a tiny model of random weights with its template, without a training. */
 export function storeModel(
   dataDir: string,
   name = 'tiny',
   trained?: Trained,
-  { context = 64, chatTemplate = contents, ...more }: Shape = {},
+  { context = 64, chatTemplate = contents, isThinking = false, ...more }: Shape = {},
 ): StoredModel {
   const modelId = randomUUID();
   const path = join(dataDir, 'model_checkpoints', modelId);
@@ -53,6 +57,7 @@ export function storeModel(
   if (trained?.note !== undefined) writeFileSync(join(path, 'base.json'), JSON.stringify(trained.note));
   const template = {
     chat_template: chatTemplate,
+    ...(isThinking ? { thinking } : {}),
     ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: context, source: 'hone' },
   };
   writeFileSync(join(path, 'template.json'), JSON.stringify(template));

@@ -2,10 +2,10 @@
 export const accessModes = ['auto', 'key', 'open'] as const;
 export type AccessMode = (typeof accessModes)[number];
 
-/** What a key opens, with its label on the page. `inference` is the models, completions and embeddings of `/v1`. */
+/** What a key opens, with its label on the page. `inference` is the models, answers and embeddings of `/v1`. */
 export const keyScopes = {
   full: { label: 'Everything' },
-  inference: { label: 'Models, completions and embeddings of /v1' },
+  inference: { label: 'Models, answers and embeddings of /v1' },
 } as const satisfies Record<string, { readonly label: string }>;
 
 export type KeyScope = keyof typeof keyScopes;

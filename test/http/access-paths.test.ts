@@ -98,6 +98,7 @@ testAccess((test, fixture, origins) => {
       'GET /api/models/{model_id}/card repo_name',
       'POST /v1/chat/completions file',
       'POST /v1/completions file',
+      'POST /v1/responses file',
       // Of a dataset's new name, only the last part is kept.
       'PATCH /api/datasets/{name} filename',
       'POST /api/datasets/{name}/copies filename',

@@ -7,7 +7,9 @@ import type { Got } from './clients.ts';
 const free = new Set(['GET /api/health', 'GET /api/session', 'POST /api/session', 'DELETE /api/session']);
 const forInference = new Set([
   ...['GET /v1/models', 'GET /v1/models/{model}', 'POST /v1/chat/completions', 'POST /v1/completions'],
-  'POST /v1/embeddings',
+  ...['POST /v1/embeddings', 'POST /v1/responses'],
+  ...['GET', 'DELETE'].map((method) => `${method} /v1/responses/{response_id}`),
+  'GET /v1/responses/{response_id}/input_items',
 ]);
 
 testAccess((test, fixture, origins) => {

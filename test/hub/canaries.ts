@@ -54,10 +54,12 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const { body: imported } = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
   const turn = { id: 'a', after: '', prompt: 'Hi', answers: [] };
   await service.call('PUT', '/api/playground/chats/known', { model_id: modelId, turns: [turn] });
+  const answered = { model: modelId, input: 'Hi', max_output_tokens: 1 };
+  const { body: response } = await service.call('POST', '/v1/responses', answered);
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
     ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
-    ...{ chat_id: 'known', line: '1' },
+    ...{ chat_id: 'known', line: '1', response_id: response.id },
   };
   /** What this service has none of, or what is asked below. */
   const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;

@@ -7,6 +7,7 @@ import { fileRoutes } from './fine-tuning/file-routes.ts';
 import { fineTuningRoutes } from './fine-tuning/job-routes.ts';
 import { modelRoutes } from './models.ts';
 import { examples } from './openapi-examples.ts';
+import { responseRoutes } from './responses/routes.ts';
 import { error } from './schemas.ts';
 
 /** `/v1`: the OpenAI-compatible API. A model is named by its name or either id. */
@@ -19,6 +20,7 @@ export function createOpenAiFace(services: Services) {
       [
         ...modelRoutes(services),
         ...completionRoutes(services),
+        ...responseRoutes(services),
         ...embeddingRoutes(services),
         ...fileRoutes(services),
         ...fineTuningRoutes(services),

@@ -71,6 +71,51 @@ const listOf = <T extends { readonly id: string }>(item: T) => ({
   has_more: false,
 });
 
+const message = {
+  id: 'msg_4f9d2c',
+  type: 'message',
+  status: 'completed',
+  role: 'assistant',
+  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
+};
+const response = {
+  id: 'resp_4f9d2c',
+  object: 'response',
+  created_at: 1_795_262_460,
+  completed_at: 1_795_262_462,
+  status: 'completed',
+  background: false,
+  error: null,
+  incomplete_details: null,
+  instructions: null,
+  max_output_tokens: 128,
+  metadata: {},
+  model: model.id,
+  output: [message],
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  reasoning: { effort: null, summary: null },
+  safety_identifier: null,
+  service_tier: 'default',
+  store: true,
+  temperature: 1,
+  text: { format: { type: 'text' }, verbosity: 'medium' },
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: 1,
+  truncation: 'disabled',
+  usage: {
+    input_tokens: 12,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    output_tokens: 11,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 23,
+  },
+  user: null,
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /v1/models': { object: 'list', data: [model] },
   'GET /v1/models/{model:path}': model,
@@ -115,6 +160,15 @@ export const examples: Readonly<Record<string, unknown>> = {
     ],
     usage,
   },
+  'POST /v1/responses': response,
+  'GET /v1/responses/{response_id}': response,
+  'DELETE /v1/responses/{response_id}': { id: response.id, object: 'response', deleted: true },
+  'GET /v1/responses/{response_id}/input_items': listOf({
+    ...message,
+    id: 'msg_5a7c9b',
+    role: 'user',
+    content: [{ type: 'input_text', text: 'My parcel has not come.' }],
+  }),
   'POST /v1/completions': {
     id: 'cmpl-4f9d2c',
     object: 'text_completion',

@@ -94,7 +94,7 @@ export function createAccess(
       if (holder.scope === 'inference' && area !== 'inference') {
         throw new AppError(
           'forbidden',
-          `The access key "${holder.name}" is for the models, completions and embeddings of /v1 only. Use one of the scope "full".`,
+          `The access key "${holder.name}" is for the models, answers and embeddings of /v1 only. Use one of the scope "full".`,
         );
       }
     },
@@ -107,7 +107,7 @@ export function createAccess(
       if (holder.scope !== 'full') {
         throw new AppError(
           'forbidden',
-          `The access key "${holder.name}" is for the models, completions and embeddings of /v1 only, so it does not open the page. Use one of the scope "full".`,
+          `The access key "${holder.name}" is for the models, answers and embeddings of /v1 only, so it does not open the page. Use one of the scope "full".`,
         );
       }
       return { token: sessions.open(holder).token, holder };

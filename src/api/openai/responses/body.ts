@@ -1,0 +1,142 @@
+import * as v from 'valibot';
+import { lengthBound } from '../../../domain/playground/generation-bounds.ts';
+import { common, only, wholeBetween } from '../completions/common-fields.ts';
+import { responseFormat, schemaFields } from '../completions/response-format.ts';
+import {
+  type Asked,
+  checkStrict,
+  functionFields,
+  functionName,
+  hasChosen,
+  listOfTools,
+} from '../completions/tools.ts';
+import { metadata } from '../fine-tuning/job-schemas.ts';
+import { notList, or, unsupported } from '../schemas.ts';
+import { inputItem, textOr } from './items.ts';
+
+const { n: _choices, stream_options: _usage, ...fields } = common;
+
+const tool = v.pipe(
+  v.strictObject({
+    type: v.literal(
+      'function',
+      ({ received }) =>
+        `must be function: tools of the type ${received} run at OpenAI, and are not supported`,
+    ),
+    ...functionFields,
+  }),
+  checkStrict(),
+);
+const toolChoice = v.union(
+  [
+    v.picklist(['none', 'auto', 'required']),
+    v.strictObject({ type: v.literal('function'), name: functionName }),
+  ],
+  'must be none, auto, required or {"type": "function", "name": …}',
+);
+const [text, jsonObject] = responseFormat.options;
+const format = v.variant('type', [
+  text,
+  jsonObject,
+  v.strictObject({ type: v.literal('json_schema'), ...schemaFields }),
+]);
+
+const included = [
+  'file_search_call.results',
+  'web_search_call.results',
+  'web_search_call.action.sources',
+  'message.input_image.image_url',
+  'computer_call_output.output.image_url',
+  'code_interpreter_call.outputs',
+  'reasoning.encrypted_content',
+  'message.output_text.logprobs',
+] as const;
+
+/** What of a request is said of tools, in the form of chat completions. */
+export function toolsOf(body: Pick<Sent, 'tools' | 'tool_choice' | 'parallel_tool_calls'>): Asked {
+  const { tools, tool_choice: choice } = body;
+  return {
+    tools: tools?.map(({ type, ...given }) => ({ type, function: given })),
+    tool_choice:
+      choice == null || typeof choice === 'string'
+        ? choice
+        : { type: 'function', function: { name: choice.name } },
+    parallel_tool_calls: body.parallel_tool_calls,
+  };
+}
+
+const sent = v.strictObject({
+  ...fields,
+  /** Hone's own field: answer with the base model. */
+  as_base: or(v.boolean()),
+  input: textOr(
+    v.pipe(v.array(inputItem), v.minLength(1, 'must hold at least one item'), v.maxLength(10_000)),
+    'must be a text or a list of items',
+  ),
+  instructions: or(v.string()),
+  previous_response_id: or(v.string()),
+  max_output_tokens: or(lengthBound),
+  tools: or(listOfTools(tool, ({ name }) => name)),
+  tool_choice: or(toolChoice),
+  parallel_tool_calls: or(v.boolean()),
+  text: or(
+    v.intersect([
+      v.strictObject({ format: or(format), verbosity: or(v.picklist(['low', 'medium', 'high'])) }),
+      notList,
+    ]),
+  ),
+  /** `none` turns reasoning off where the template can, and any other effort turns it on. */
+  reasoning: or(
+    v.intersect([
+      v.strictObject({
+        effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+        summary: or(v.string()),
+        generate_summary: or(v.string()),
+        context: or(v.string()),
+        mode: or(v.string()),
+      }),
+      notList,
+    ]),
+  ),
+  store: or(v.boolean()),
+  metadata: or(metadata),
+  include: or(v.array(v.picklist(included))),
+  top_logprobs: or(wholeBetween(0, 20)),
+  stream_options: or(v.intersect([v.strictObject({ include_obfuscation: or(v.boolean()) }), notList])),
+  background: only(false, 'must be false: answers are given while the client waits'),
+  truncation: only('disabled', 'must be disabled: no item is left out to make room'),
+  conversation: unsupported('conversations are'),
+  prompt: unsupported('stored prompts are'),
+  context_management: unsupported('a management of the context is'),
+  moderation: unsupported('moderation is'),
+  // Accepted, because they change no answer.
+  max_tool_calls: or(v.number()),
+  service_tier: or(v.string()),
+  safety_identifier: or(v.string()),
+  prompt_cache_key: or(v.string()),
+  prompt_cache_retention: or(v.string()),
+  prompt_cache_options: or(v.intersect([v.record(v.string(), v.unknown()), notList])),
+});
+type Sent = v.InferOutput<typeof sent>;
+
+export const responseBody = v.pipe(
+  sent,
+  v.forward(
+    v.partialCheck(
+      [['tools'], ['tool_choice']],
+      (body) => hasChosen(toolsOf(body)),
+      'must be none or auto, or stand for a tool of tools: there is no such tool',
+    ),
+    ['tool_choice'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['tools'], ['tool_choice'], ['text']],
+      ({ tools, tool_choice: choice, text: asked }) =>
+        !tools?.length || choice === 'none' || (asked?.format?.type ?? 'text') === 'text',
+      'must be text where the answer may be a call of one of tools',
+    ),
+    ['text', 'format'],
+  ),
+);
+export type ResponseBody = v.InferOutput<typeof responseBody>;
