@@ -110,7 +110,9 @@ const sent = v.strictObject({
   context_management: unsupported('a management of the context is'),
   moderation: unsupported('moderation is'),
   // Accepted, because they change no answer.
-  max_tool_calls: or(v.number()),
+  max_tool_calls: or(
+    v.pipe(v.number(), v.integer('must be a whole number'), v.minValue(1, 'must be at least 1')),
+  ),
   service_tier: or(v.string()),
   safety_identifier: or(v.string()),
   prompt_cache_key: or(v.string()),
