@@ -28,7 +28,7 @@ from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
 from trainer.registry import create
 from trainer.run import check_job, report_failures
-from trainer.training.fit import beat_in_layers
+from trainer.training.fit import call_in_layers
 from trainer.work import load_tokenizer
 
 if TYPE_CHECKING:
@@ -118,5 +118,5 @@ def _load(job: Job, adapter: str | None) -> PreTrainedModel:
         model = PeftModel.from_pretrained(model, adapter)
     model.to(hardware.device)
     model.eval()
-    beat_in_layers(model, job)
+    call_in_layers(model, lambda tokens: job.heartbeat.beat())
     return model

@@ -60,17 +60,17 @@ def keep(job: Job, result: Trained) -> None:
     from trainer.export import learned
     from trainer.export.verification.reference import record
 
+    report = job.reports("train")
+
+    def recorded(done: int, total: int) -> None:
+        job.heartbeat.beat()
+        report(done / total, f"recording what it has learned: part {done:,} of {total:,}")
+
     try:
         config = learned.config(job.folder, job.model_dir)
         gather(job.spec, config, result.get("golden", []), job.template, job.tokenizer).write(job.artifacts)
         if result["references"]:
-            beat = job.heartbeat.beat
-            record(
-                result["model"],
-                result["references"],
-                job.artifacts / REFERENCE,
-                lambda done, total: beat(),
-            )
+            record(result["model"], result["references"], job.artifacts / REFERENCE, recorded)
     except Exception as error:
         traceback.print_exc()
         (job.artifacts / REFERENCE).unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import PromptAnswers, contents
+from trainer.training.generate import Done, PromptAnswers, contents
 from trainer.training.parts.by_length import ByLength
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.flat_loss import FlatLoss
@@ -91,7 +91,7 @@ def train(job: Job) -> Trained:
         trainer,
         training,
         held_out,
-        lambda prompts, _: find_answers(job, trainer.model, contents(prompts), length),
+        lambda prompts, _, done: find_answers(job, trainer.model, contents(prompts), length, done),
     )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
@@ -146,14 +146,17 @@ def token_counts(job: Job) -> np.ndarray:
     return numpy.frombuffer(counts, dtype=numpy.int32) if counts else numpy.zeros(0, numpy.int32)
 
 
-def find_answers(job: Job, model: PreTrainedModel, texts: list[str], length: int) -> list[str]:
+def find_answers(
+    job: Job, model: PreTrainedModel, texts: list[str], length: int, done: Done = lambda count: None
+) -> list[str]:
     """The span that the model predicts in each text, which is the context, a blank line and the question."""
-    given = []
+    given: list[str] = []
     was_training = model.training
     model.eval()
     try:
         for text in texts:
             job.beat_or_stop()
+            done(len(given))
             context, _, question = text.rpartition("\n\n")
             given.append(best_span(job.tokenizer, model, question, context, length).text)
     finally:

@@ -14,7 +14,7 @@ from trainer.protocol.failures import Failure
 from trainer.training import probe
 from trainer.training.arguments import training_arguments
 from trainer.training.fit import fit
-from trainer.training.generate import BATCH, PromptAnswers, beat_or_stop_criterion, contents
+from trainer.training.generate import BATCH, Done, PromptAnswers, contents, telling_criterion
 from trainer.training.parts.by_length import ByLength
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.flat_loss import FlatLoss
@@ -69,7 +69,9 @@ def train(job: Job) -> Trained:
         trainer,
         training,
         held_out,
-        lambda prompts, most: generate_answers(job, trainer.model, contents(prompts), length, most),
+        lambda prompts, most, done: generate_answers(
+            job, trainer.model, contents(prompts), length, most, done
+        ),
     )
     probe.run(job, trainer, ("input_ids", "labels"))
     result = fit(trainer, job)
@@ -112,11 +114,24 @@ def encoded_rows(job: Job) -> tuple[Dataset, int]:
     return shortened, length
 
 
-def generate_answers(job: Job, model: PreTrainedModel, texts: list[str], length: int, most: int) -> list[str]:
+def generate_answers(
+    job: Job,
+    model: PreTrainedModel,
+    texts: list[str],
+    length: int,
+    most: int,
+    done: Done = lambda count: None,
+) -> list[str]:
     """The model's greedy answer to each text, truncated to `length` tokens, of up to `most` tokens."""
     import torch
 
     given: list[str] = []
+    longest = min(length, most)
+
+    def step(of_batch: float) -> None:
+        job.beat_or_stop()
+        done(len(given) + of_batch)
+
     was_training = model.training
     model.eval()
     try:
@@ -132,10 +147,10 @@ def generate_answers(job: Job, model: PreTrainedModel, texts: list[str], length:
                 made = model.generate(
                     input_ids=batch.input_ids,
                     attention_mask=batch.attention_mask,
-                    max_new_tokens=min(length, most),
+                    max_new_tokens=longest,
                     do_sample=False,
                     num_beams=1,
-                    stopping_criteria=[beat_or_stop_criterion(job)],
+                    stopping_criteria=[telling_criterion(len(batch.input_ids), longest, step)],
                 )
             given += [text.strip() for text in job.tokenizer.batch_decode(made, skip_special_tokens=True)]
     finally:

@@ -72,9 +72,9 @@ def _fill(job: JobContext, header: Header, folder: Path, tools: Tools) -> None:
     plan = plan_weights(header, config)
     _check_disk(folder, stored_bytes(header, plan))
     write_weights(header, plan, folder / "model.safetensors", job.track(PHASE, "weights"))
-    job.phase(PHASE, None, "comparing the weights with the file's")
+    compared = job.track(PHASE, "comparing the weights with the file's")
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        prove(header, folder, Path(tools.converter), Path(scratch), job.beat_or_stop)
+        prove(header, folder, Path(tools.converter), Path(scratch), compared)
     # The exported files say by it which base is the same (`trainer.export.shared_base.identity`).
     time = header.path.stat().st_mtime_ns
     for path in folder.iterdir():

@@ -29,9 +29,11 @@ UNUSED = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "use_par
 RELATIVE, ABSOLUTE = 2**-8, 1e-6
 
 
-def prove(header: Header, folder: Path, converter: Path, scratch: Path, beat: Callable[[], None]) -> None:
+def prove(
+    header: Header, folder: Path, converter: Path, scratch: Path, on_progress: Callable[[float], None]
+) -> None:
     """Failure `bad_model`, with what differs, unless the model in `folder` converts back to the GGUF.
-    `scratch` is an empty folder; `beat` is called often and may raise."""
+    `scratch` is an empty folder; `on_progress` gets 0…1 and may raise."""
     source = scratch / "converter-input"
     source.mkdir()
     converter_input.build(folder, source, None, complete_config(folder))
@@ -45,10 +47,10 @@ def prove(header: Header, folder: Path, converter: Path, scratch: Path, beat: Ca
         quantization="F32",
         name="base",
         options=TokenizerOptions(),
-        on_progress=lambda share: beat(),
+        on_progress=lambda share: on_progress(share / 2),
     )
     again = read_header(result)
-    differences = [*_parameters(header, again), *_tensors(header, again)]
+    differences = [*_parameters(header, again), *_tensors(header, again, on_progress)]
     result.unlink()
     if differences:
         raise Failure(
@@ -120,12 +122,13 @@ def _shown(value: object) -> str:
     return "absent" if value is None else str(value)[:60]
 
 
-def _tensors(header: Header, again: Header) -> list[str]:
-    """The tensors that differ, in words."""
+def _tensors(header: Header, again: Header, on_progress: Callable[[float], None]) -> list[str]:
+    """The tensors that differ, in words; `on_progress` gets ½…1."""
     import numpy as np
 
     found = []
-    for name, entry in again.tensors.items():
+    for done, (name, entry) in enumerate(again.tensors.items()):
+        on_progress((1 + done / len(again.tensors)) / 2)
         wanted = header.tensors.get(name)
         if wanted is None:
             found.append(f"it has no {name}")

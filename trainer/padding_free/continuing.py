@@ -97,12 +97,13 @@ def continue_prompts(
     most: list[int],
     ends: list[int],
     sampler: Sampler,
-    step: Callable[[], None] = lambda: None,
+    step: Callable[[float], None] = lambda done: None,
 ) -> list[list[int]]:
     """The tokens with which `model` continues each of `prompts`, as often as `copies` says, in their order.
 
     An answer ends with one of `ends`, which it has, or with as many tokens as `most` has for its prompt.
-    `model` must have been switched by `why_not_continued`. `step` is called before every token.
+    `model` must have been switched by `why_not_continued`. `step` is called before every token
+    with how many answers are done, parts of them included.
     """
     inner = without_adapter(model)
     training = model.training
@@ -121,7 +122,7 @@ def _continue(
     most: list[int],
     ends: list[int],
     sampler: Sampler,
-    step: Callable[[], None],
+    step: Callable[[float], None],
 ) -> list[list[int]]:
     owners = [at for at, number in enumerate(copies) for _ in range(number)]
     answers: list[list[int]] = [[] for _ in owners]
@@ -144,7 +145,8 @@ def _continue(
             rows, tokens = [rows[index] for index in left], [tokens[index] for index in left]
         if not rows:
             return answers
-        step()
+        unended = sum(1 - len(answers[row]) / most[owners[row]] for row in rows)
+        step(len(answers) - unended)
         kept.write()
         device = states.device
         positions = [len(prompts[owners[row]]) + len(answers[row]) - 1 for row in rows]
@@ -160,7 +162,7 @@ def _continue(
 
 
 def _begin(
-    inner: PreTrainedModel, prompts: list[list[int]], kept: KeptRows, step: Callable[[], None]
+    inner: PreTrainedModel, prompts: list[list[int]], kept: KeptRows, step: Callable[[float], None]
 ) -> Tensor:
     """Computes the prompts for `kept`; the last state of each (prompts, size)."""
     found = []
@@ -174,7 +176,7 @@ def _begin(
         laid = SharedRows()
         for prompt in prompts[start:end]:
             laid.add(prompt, 0)
-        step()
+        step(0)
         kept.take(range(start, end))
         states = row_states(
             inner, laid.tensors(inner.device), past_key_values=kept, row_lengths=laid.row_lengths

@@ -93,12 +93,12 @@ class JobContext:
 
         return progress
 
-    def count(self, name: str, what: str, total: int) -> Callable[[int], None]:
+    def count(self, name: str, what: str, total: int) -> Callable[[float], None]:
         """Starts a phase of `total` things, such as rows, and returns the function to call with how many are
         done, which reports every REPORT_SECONDS. It neither beats nor stops."""
         self.phase(name, 0.0, f"{what} 0 of {total:,}")
         report = self.reports(name)
-        return lambda done: report(done / max(1, total), f"{what} {done:,} of {total:,}")
+        return lambda done: report(done / max(1, total), f"{what} {int(done):,} of {total:,}")
 
     def reports(self, name: str) -> Callable[[float, str], None]:
         """A function that reports a phase's progress (0…1) and what it is at, every REPORT_SECONDS and at its

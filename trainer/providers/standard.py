@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -145,16 +145,20 @@ class Standard:
 
 
 class _Beating:
-    """Replaces the progress bar of loading: beats for every weight."""
+    """Replaces the progress bar of loading: beats for every weight, and tells how many are loaded."""
 
     def __init__(self, items: Iterable[object], job: Job) -> None:
         self._items = items
         self._job = job
 
     def __iter__(self) -> Iterator[object]:
-        for item in self._items:
+        total = len(self._items) if isinstance(self._items, Sized) else 0
+        report = self._job.reports("load")
+        for done, item in enumerate(self._items, 1):
             self._job.beat_or_stop()
             yield item
+            if total:
+                report(done / total, f"model: {done:,} of {total:,} parts")
 
     def __getattr__(self, name: str) -> object:
         return lambda *args, **kwargs: None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ def fit(trainer: Trainer, job: Job) -> Trained:
     if job.resume is not None and job.resume.facts:
         facts = job.resume.facts
         finished = facts["finished"] or job.resume.step >= facts["total_steps"]
-    hooks = beat_in_layers(trainer.model, job)
+    hooks = call_in_layers(trainer.model, lambda tokens: job.heartbeat.beat())
     try:
         if finished and job.resume is not None:
             load_weights(trainer, job.resume.path)
@@ -70,15 +71,17 @@ def fit(trainer: Trainer, job: Job) -> Trained:
     return {"step": step, "stopped": asked, "metrics": reporter.metrics}
 
 
-def beat_in_layers(model: PreTrainedModel, job: Job) -> list[RemovableHandle]:
-    """Beats at every layer's forward and backward pass: one step of a large model on a CPU takes longer than
-    the heartbeat timeout. Returns the hooks, to be removed."""
+def call_in_layers(model: PreTrainedModel, passed: Callable[[int], None]) -> list[RemovableHandle]:
+    """Calls `passed` at every layer's forward and backward pass, with how many tokens it was of: one step of
+    a large model on a CPU takes longer than the heartbeat timeout. Returns the hooks, to be removed: one for
+    each layer."""
 
     def forward(module: Module, inputs: object, output: Any) -> None:
-        job.heartbeat.beat()
         first = output[0] if isinstance(output, tuple) else output
+        tokens = first.shape[:-1].numel() if hasattr(first, "shape") else 0
+        passed(tokens)
         if getattr(first, "requires_grad", False):
-            first.register_hook(lambda gradient: job.heartbeat.beat())
+            first.register_hook(lambda gradient: passed(tokens))
 
     lists = [module for module in model.modules() if type(module).__name__ == "ModuleList"]
     return [layer.register_forward_hook(forward) for layers in lists for layer in layers]

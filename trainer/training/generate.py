@@ -36,6 +36,8 @@ BATCH = 8
 
 # What is answered: a conversation that ends with the user's message, or the beginning of a text.
 Prompt = list[Given] | str
+# What is told how many answers are done, parts of them included.
+Done = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ def _halves(text: str) -> tuple[str, str]:
 
 class PromptAnswers:
     """What the model of `trainer` answers to the prompts of its run: in evaluations, of which the first is
-    that of the base model, and for checkpoints. `answers` generates them, each of up to so many tokens."""
+    that of the base model, and for checkpoints. `answers` generates them, each of up to so many tokens, and
+    tells how many are done."""
 
     def __init__(
         self,
@@ -160,7 +163,7 @@ class PromptAnswers:
         trainer: Trainer,
         training: Dataset,
         held_out: Dataset | None,
-        answers: Callable[[list[Prompt], int], list[str]],
+        answers: Callable[[list[Prompt], int, Done], list[str]],
     ) -> None:
         self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, training, held_out)
         self._job, self._trainer, self._answers = job, trainer, answers
@@ -171,7 +174,7 @@ class PromptAnswers:
     def in_evaluation(self) -> dict[str, float]:
         """Shows the answers; returns the task's metrics of the scored ones."""
         prompts = self.prompts
-        given = self._show(prompts.scored)
+        given = self._show("evaluate", prompts.scored)
         if not prompts.scored:
             return {}
         return self._job.task.score(
@@ -181,15 +184,19 @@ class PromptAnswers:
 
     def outside_evaluation(self) -> None:
         """Shows the answers unless an evaluation of this step did, or the run is being stopped."""
-        if self._job.stop.reason() is None:
-            self._show([])
+        if self._job.stop.reason() is None and self._show("train", []):
+            self._trainer.reporter.tell_steps()
 
-    def _show(self, others: list[Prompt]) -> dict[str, str]:
+    def _show(self, phase: str, others: list[Prompt]) -> dict[str, str]:
         """Writes the answers of this step to the journal, once; returns them with those to `others`."""
         step = self._trainer.state.global_step
         shown = self.prompts.shown if self._shown_at != step else []
         asked = {json.dumps(prompt): prompt for prompt in [*others, *(row.prompt for row in shown)]}
-        answers = self._answers(list(asked.values()), self.prompts.most) if asked else []
+        answers = []
+        if asked:
+            of_base = "" if step > 0 else "the base model, "
+            done = self._job.count(phase, f"{of_base}answer", len(asked))
+            answers = self._answers(list(asked.values()), self.prompts.most, done)
         given = dict(zip(asked, answers, strict=True))
         for row in shown:
             text = given[json.dumps(row.prompt)]
@@ -239,7 +246,9 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
     return [*first, *tokenizer(text, add_special_tokens=False).input_ids]
 
 
-def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt], longest: int) -> list[str]:
+def generate_answers(
+    job: Job, model: PreTrainedModel, prompts: Sequence[Prompt], longest: int, done: Done = lambda count: None
+) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
     tokens."""
     from trainer.padding_free.continuing import continue_prompts, greedy, rows_at_once, why_not_continued
@@ -255,23 +264,26 @@ def generate_answers(job: Job, model: PreTrainedModel, prompts: Sequence[Prompt]
     given: dict[int, str] = {}
     weights = str(model.dtype).removeprefix("torch.")
     padded = job.provider.own_kernels or not all(ids) or why_not_continued(model, ids, weights) is not None
+
+    def step(of_batch: float) -> None:
+        job.beat_or_stop()
+        done(len(given) + of_batch)
+
     while order:
         count = BATCH if padded else rows_at_once(model, len(ids[order[-1]]) + longest)
         batch, order = order[:count], order[count:]
         rows, lengths = [ids[index] for index in batch], [most[index] for index in batch]
         if padded:
-            made = _by_library(job, model, rows, lengths, stops)
+            made = _by_library(job, model, rows, lengths, stops, step)
         else:
-            made = continue_prompts(
-                model, rows, most=lengths, ends=stops, sampler=greedy, step=job.beat_or_stop
-            )
+            made = continue_prompts(model, rows, most=lengths, ends=stops, sampler=greedy, step=step)
         for index, row in zip(batch, made, strict=True):
             given[index] = answer_text(decode, row, stops)
     return [given[index] for index in range(len(ids))]
 
 
 def _by_library(
-    job: Job, model: PreTrainedModel, rows: list[list[int]], most: list[int], stops: list[int]
+    job: Job, model: PreTrainedModel, rows: list[list[int]], most: list[int], stops: list[int], step: Done
 ) -> list[list[int]]:
     """The tokens of the greedy answer to each of `rows`, at most as many as `most` has for it."""
     import torch
@@ -290,19 +302,24 @@ def _by_library(
             use_cache=True,
             eos_token_id=stops,
             pad_token_id=pad,
-            stopping_criteria=[beat_or_stop_criterion(job)],
+            stopping_criteria=[telling_criterion(len(rows), max(most), step)],
         )
     finally:
         model.train(was_training)
     return [row[:count] for row, count in zip(made[:, width:].tolist(), most, strict=True)]
 
 
-def beat_or_stop_criterion(job: Job) -> Callable[..., Tensor]:
-    """A stopping criterion that beats at every token and raises Stopped, and never ends a generation."""
+def telling_criterion(rows: int, most: int, step: Done) -> Callable[..., Tensor]:
+    """A stopping criterion that calls `step` at each of `most` tokens of so many `rows`, and never ends a
+    generation."""
     import torch
 
+    tokens = 0
+
     def criterion(input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:
-        job.beat_or_stop()
+        nonlocal tokens
+        tokens += 1
+        step(rows * min(1.0, tokens / most))
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 
     return criterion

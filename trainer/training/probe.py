@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from trainer.data.lengths import longest
@@ -43,13 +45,12 @@ def run(job: Job, trainer: Trainer, columns: tuple[str, ...]) -> None:
             return
     from trainer.training.random_state import kept_random_state
 
-    job.phase("probe", None, "one step with the longest rows")
     asked = args.per_device_train_batch_size
     rows = longest(trainer.train_dataset, columns, asked)
     size, accumulation = asked, args.gradient_accumulation_steps
     while True:
         job.beat_or_stop()
-        with kept_random_state():
+        with kept_random_state(), _told(job, trainer, rows[:size], columns):
             found = _attempt(trainer, rows[:size])
         # One rank's problem is every rank's: they divide a step alike.
         problems = job.rank.all_gather(None if found is None else found.fields())
@@ -83,6 +84,36 @@ def run(job: Job, trainer: Trainer, columns: tuple[str, ...]) -> None:
                 "gradient_accumulation_steps": accumulation,
             },
         )
+
+
+@contextmanager
+def _told(job: Job, trainer: Trainer, rows: list[int], columns: tuple[str, ...]) -> Iterator[None]:
+    """Beats at every layer of an attempt with `rows`, and tells how many of their tokens are done."""
+    from trainer.training.fit import call_in_layers
+
+    detail = (
+        f"one step with the {len(rows):,} longest rows" if len(rows) > 1 else "one step with the longest row"
+    )
+    job.phase("probe", 0.0, detail)
+    report, done = job.reports("probe"), 0
+
+    def passed(tokens: int) -> None:
+        nonlocal done
+        done += tokens
+        job.heartbeat.beat()
+        # Whatever else goes through a layer: the attempt is not over.
+        report(min(0.99, done / whole), detail)
+
+    hooks = call_in_layers(trainer.model, passed)
+    tokens = sum(len(trainer.train_dataset[row][name]) for row in rows for name in columns)
+    # Forward and backward, the latter perhaps with a second forward pass, and that of an evaluation.
+    passes = 2 + bool(trainer.args.gradient_checkpointing) + (trainer.eval_dataset is not None)
+    whole = max(1, passes * len(hooks) * tokens)
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _attempt(trainer: Trainer, rows: list[int]) -> Failure | None:

@@ -64,7 +64,12 @@ class Reporter(TrainerCallback):
         self.board = TensorBoardLog()
         self._batch_evaluated: Callable[[], None] = lambda: None
 
-    def evaluating(self, batches: int, rows: int, report: Callable[[int], None]) -> None:
+    def tell_steps(self) -> None:
+        """Reports that the steps go on."""
+        state = self.trainer.state
+        self.job.phase("train", state.global_step / max(state.max_steps, 1), None)
+
+    def evaluating(self, batches: int, rows: int, report: Callable[[float], None]) -> None:
         """Reports the rows of an evaluation that begins with `report` as its batches are done."""
         done = 0
 
@@ -110,7 +115,7 @@ class Reporter(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: object
     ) -> None:
-        self.job.phase("train", state.global_step / max(state.max_steps, 1), None)
+        self.tell_steps()
         self.started = self.last_save = time.monotonic()
         if self.job.resume:
             facts = self.job.resume.facts

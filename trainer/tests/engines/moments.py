@@ -52,7 +52,7 @@ def at(moment: str, act: Callable[[], None], run: Callable[[Path], int] = jobs.t
         def write_and_tell(self, type: str, **fields) -> None:
             write(self, type, **fields)
             phase = fields.get("phase")
-            if phase == "evaluate" and fields["progress"] != 0.0:
+            if phase == "evaluate" and "row 0 of" not in fields["detail"]:
                 # It goes on.
                 return
             reached(fields["detail"] if phase == "load" else phase or type)

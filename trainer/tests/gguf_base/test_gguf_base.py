@@ -163,7 +163,7 @@ def test_another_configuration_is_refused(llama, tmp_path, change, word):
     (copy / "config.json").write_text(json.dumps(config))
     (tmp_path / "scratch").mkdir()
     with pytest.raises(Failure, match=word):
-        prove(read_header(gguf), copy, CONVERTER, tmp_path / "scratch", lambda: None)
+        prove(read_header(gguf), copy, CONVERTER, tmp_path / "scratch", lambda share: None)
 
 
 @pytest.mark.parametrize("name", ["self_attn.q_proj", "self_attn.k_proj", "mlp.up_proj", "input_layernorm"])
@@ -180,7 +180,7 @@ def test_another_tensor_is_refused(llama, tmp_path, name):
     save_file(tensors, copy / "model.safetensors", {"format": "pt"})
     (tmp_path / "scratch").mkdir()
     with pytest.raises(Failure, match=r"blk\.1\..* would have other values"):
-        prove(read_header(gguf), copy, CONVERTER, tmp_path / "scratch", lambda: None)
+        prove(read_header(gguf), copy, CONVERTER, tmp_path / "scratch", lambda share: None)
 
 
 def test_a_stop_and_a_changed_file_leave_nothing(llama, tmp_path):

@@ -3,9 +3,11 @@
 import importlib
 import json
 import os
+import re
 import shutil
 import signal
 import time
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -70,16 +72,29 @@ def test_the_journal_tells_the_whole_run_in_order(whole):
     lines = jobs.journal(whole)
     assert [line["seq"] for line in lines] == list(range(len(lines)))
     assert lines[0]["type"] == "hello" and lines[0]["resumed_from_step"] is None
-    phases = [line["phase"] for line in lines if line["type"] == "phase" and line["progress"] != 1.0]
-    # The last phase is one of training that is over.
-    assert phases == ["check", *["load"] * 4, "probe", "train", *["evaluate", "train"] * 3, "evaluate"]
-    rows = [line["detail"] for line in lines if line["type"] == "phase" and line["phase"] == "evaluate"]
-    count = rows[0].rpartition(" ")[2]
-    assert {f"the base model, row 0 of {count}", f"the base model, row {count} of {count}"} < set(rows)
-    assert {f"row 0 of {count}", f"row {count} of {count}"} < set(rows)
+    told = [line for line in lines if line["type"] == "phase"]
+    phases = [phase for phase, _ in groupby(line["phase"] for line in told)]
+    assert phases == ["check", "load", "probe", "train", *["evaluate", "train"] * 4]
     done = lines[-1]
     assert done["type"] == "done" and done["outcome"] == "completed" and done["step"] == 12
     assert set(done["metrics"]) >= {"final_loss", "eval_loss", "perplexity"}
+
+
+def test_phases_tell_how_far_they_are(whole):
+    told: dict[str, list[dict]] = {}
+    for line in jobs.journal(whole, "phase"):
+        told.setdefault(line["phase"], []).append(line)
+    assert any(re.fullmatch(r"model: (\d+) of \1 parts", line["detail"]) for line in told["load"])
+    begun = told["probe"][0]
+    assert (begun["progress"], begun["detail"]) == (0, "one step with the 4 longest rows")
+    rows = {(line["detail"], line["progress"]) for line in told["evaluate"]}
+    count = told["evaluate"][0]["detail"].rpartition(" ")[2]
+    for model in ("the base model, ", ""):
+        ends = [(f"row 0 of {count}", 0), (f"row {count} of {count}", 1), ("answer 0 of 3", 0)]
+        assert {(f"{model}{detail}", share) for detail, share in ends} <= rows
+    # Those for checkpoints without an evaluation.
+    begun = {line["detail"] for line in told["train"] if line["progress"] == 0}
+    assert begun == {None, "answer 0 of 3"}
 
 
 def test_every_step_is_told_once_with_true_numbers(whole):

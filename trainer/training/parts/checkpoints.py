@@ -54,12 +54,9 @@ class Checkpoints(Part):
         report = job.count("evaluate", f"{of_base}row", len(loader.dataset))
         self.reporter.evaluating(len(loader), len(loader.dataset), report)
         output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
-        prompts = len(self.answers.prompts.scored)
-        if prompts:
-            job.phase("evaluate", None, f"{of_base}answers to {prompts:,} rows")
         for name, value in job.rank.once(self.answers.in_evaluation).items():
             output.metrics[f"{metric_key_prefix}_{name}"] = value
-        job.phase("train", self.state.global_step / max(self.state.max_steps, 1), None)
+        self.reporter.tell_steps()
         return output
 
     def save_at_step(self, usual: Callable[[], None]) -> None:

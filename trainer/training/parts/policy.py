@@ -41,7 +41,7 @@ class Policy(PolicySteps, Part):
             most=[self.max_completion_length] * len(prompts),
             ends=self.eos_token_ids,
             sampler=RandomSampler(len(prompt_ids)),
-            step=self.job.beat_or_stop,
+            step=lambda done: self.job.beat_or_stop(),
         )
 
     def before_answers(self) -> None:
