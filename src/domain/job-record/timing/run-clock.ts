@@ -17,7 +17,7 @@ export interface RunClock {
   readonly total: number | null;
   /** Whether it began at the first step, with an evaluation of the base model if it evaluates. */
   readonly isWhole: boolean;
-  /** Steps that were timed, and the mean seconds of the latest of them. */
+  /** Steps that were timed, and the mean seconds of the latest of them; until then those of the first, which takes longer. */
   readonly timed: number;
   readonly stepSeconds: number;
   /** Seconds between steps beyond their own, without evaluations: checkpoints and answers. */
@@ -34,6 +34,8 @@ export interface RunClock {
   readonly evaluationSeconds: number;
   readonly baseSeconds: number | null;
   readonly evaluatedStep: number;
+  /** When the last step, its evaluation and its answers were over. */
+  readonly trainedAt: number | null;
 }
 
 interface Progress {
@@ -68,10 +70,18 @@ export const startClock = (plan: TimePlan, at: number): RunClock => ({
   evaluationSeconds: 0,
   baseSeconds: null,
   evaluatedStep: 0,
+  trainedAt: null,
 });
 
 /** The clock after a line of the journal. */
 export function advance(clock: RunClock, line: JournalLine): RunClock {
+  const next = afterLine(clock, line);
+  const isOver =
+    clock.part === 'evaluate' || line.type === 'metric' || line.type === 'eval' || line.type === 'sample';
+  return isOver && next.part === 'train' && next.step === next.total ? { ...next, trainedAt: next.at } : next;
+}
+
+function afterLine(clock: RunClock, line: JournalLine): RunClock {
   const at = Math.max(clock.at, Date.parse(line.time) / 1000);
   const seconds = at - clock.at;
   const before: RunClock = {
@@ -91,13 +101,13 @@ export function advance(clock: RunClock, line: JournalLine): RunClock {
     case 'phase':
       return withPhase(before, line.phase, line.progress);
     case 'metric':
-      return withStep(before, line.step, line.total_steps);
+      return withStep(before, line.step, line.total_steps, seconds);
     case 'eval':
       return { ...withPlain(before, false), evaluatedStep: line.step };
     case 'checkpoint':
       return withPlain(before, false);
     case 'sample':
-      return withAnswer(withPlain(before, false), line.step, seconds);
+      return withAnswer(withPlain(before, false), line.step, at - (clock.progress?.since ?? clock.at));
     default:
       return before;
   }
@@ -108,7 +118,7 @@ const withPlain = (clock: RunClock, isPlain: boolean): RunClock => ({
   sinceStep: { ...clock.sinceStep, isPlain },
 });
 
-/** The first answer of a step comes when all are there. */
+/** The first answer of a step comes when all are there; their phase began at the first. */
 function withAnswer(clock: RunClock, step: number, seconds: number): RunClock {
   if (clock.part !== 'train' || clock.answeredStep === step) return clock;
   return {
@@ -143,7 +153,7 @@ function withPhase(clock: RunClock, phase: Phase, share: number | null): RunCloc
   };
 }
 
-function withStep(clock: RunClock, step: number, total: number): RunClock {
+function withStep(clock: RunClock, step: number, total: number, sinceLine: number): RunClock {
   const { at, stepAt, sinceStep, step: before } = clock;
   const next: RunClock = {
     ...clock,
@@ -154,7 +164,8 @@ function withStep(clock: RunClock, step: number, total: number): RunClock {
     stepAt: at,
     sinceStep: { isPlain: true, evaluated: 0, answered: 0 },
   };
-  if (stepAt === null || step <= before) return next;
+  if (stepAt === null) return { ...next, stepSeconds: sinceLine };
+  if (step <= before) return next;
   const seconds = (at - stepAt - sinceStep.evaluated - sinceStep.answered) / (step - before);
   if (!sinceStep.isPlain && clock.timed > 0) {
     return { ...next, between: clock.between + Math.max(0, seconds - clock.stepSeconds) };

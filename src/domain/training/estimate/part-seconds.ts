@@ -25,10 +25,10 @@ const usual: Readonly<Partial<Record<PlannedPart, readonly [number, number]>>> =
   probe: [0.5, 40],
   answers: [2, 50],
   save: [0.8, 10],
-  merge: [3.2, 1],
+  merge: [4.5, 1],
   convert: [0.4, 15],
   quantize: [0.5, 30],
-  verify: [2.7, 60],
+  verify: [4, 60],
 };
 
 const exporting: readonly PlannedPart[] = phasesOf('Export', 'Verify');

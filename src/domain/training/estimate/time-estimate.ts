@@ -1,5 +1,5 @@
 import type { Settings } from '../../../contract/settings.ts';
-import { trainingRows } from '../../../contract/training/steps.ts';
+import { totalSteps } from '../../../contract/training/steps.ts';
 import { partsOf } from '../../job-record/timing/run-clock.ts';
 import type { PlannedPart, TimePlan } from '../../job-record/timing/time-plan.ts';
 import { partSeconds, type TimedParts } from './part-seconds.ts';
@@ -66,12 +66,10 @@ const rowsPerStep = ({ per_device_train_batch_size, gradient_accumulation_steps 
   per_device_train_batch_size * gradient_accumulation_steps;
 
 /** How often a run evaluates during training and at its end, beside the base model. */
-function evaluations({ settings, rows, heldOutRows, steps }: PlannedRun): number {
+function evaluations({ settings, strategy, rows, heldOutRows, steps }: PlannedRun): number {
   if (heldOutRows === 0) return 0;
-  const { eval_steps, eval_split } = settings;
-  const ofEpoch = Math.max(1, trainingRows(rows, eval_split));
-  const during = eval_steps === null ? (steps * rowsPerStep(settings)) / ofEpoch : steps / eval_steps;
-  return Math.max(1, Math.floor(during));
+  const ofEpoch = totalSteps({ ...settings, max_steps: -1, num_train_epochs: 1 }, strategy, rows);
+  return Math.ceil(steps / (settings.eval_steps ?? ofEpoch));
 }
 
 /** How many batches go through the model. */
@@ -104,13 +102,20 @@ function distance(run: TimedRun, planned: PlannedRun): number {
   return Math.abs(Math.log(now / before)) + differences(run, planned);
 }
 
-/** How long one evaluation of the planned run takes: as those of an earlier run, or else by the work of its rows. */
-function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, secondsPerToken: number): number {
+/**
+ * How long one evaluation of the planned run takes: its rows, by the steps of an earlier run, and its answers, whose number does
+ * not grow with the rows: what an evaluation of an earlier run took beyond its rows, or as many seconds as its answers alone.
+ */
+function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, answers: number): number {
   const evaluated = told.find((run) => run.evaluationSeconds !== null && run.heldOutRows > 0);
   const nearest = evaluated ?? (told[0] as TimedRun);
+  const ofRows = (tokens: number) => (tokens * nearest.stepSeconds * evaluationShare) / nearest.tokens;
   const tokens = planned.heldOutRows * plannedTokensPerRow(nearest, planned);
-  if (evaluated === undefined) return tokens * secondsPerToken * evaluationShare;
-  return ((evaluated.evaluationSeconds ?? 0) * tokens) / (evaluated.heldOutRows * tokensPerRow(evaluated));
+  if (evaluated === undefined) return ofRows(tokens) + answers;
+  const before = evaluated.heldOutRows * tokensPerRow(evaluated);
+  const took = evaluated.evaluationSeconds ?? 0;
+  const rows = Math.min(took, ofRows(before));
+  return (rows * tokens) / before + took - rows;
 }
 
 /** The runs that tell of steps, those that are most like the planned one first. */
@@ -146,7 +151,7 @@ export function planTime(runs: readonly TimedRun[], planned: PlannedRun): TimePl
   return {
     ...plan,
     stepSeconds: (nearest.stepSeconds * times) / planned.steps,
-    evaluationSeconds: evaluationSeconds(told, planned, nearest.stepSeconds / nearest.tokens),
+    evaluationSeconds: evaluationSeconds(told, planned, plan.seconds.answers ?? 0),
   };
 }
 
