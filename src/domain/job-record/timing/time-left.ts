@@ -31,8 +31,8 @@ export function secondsLeft(clock: RunClock): number | null {
 }
 
 /**
- * How much longer than planned it takes: the ended parts before and after training, and the latest steps. Parts before training are
- * faster where a trainer was warm, which tells nothing of the others.
+ * How much longer than planned it takes: the ended parts before and after training, and the latest steps. How long the start takes
+ * depends on whether a trainer was warm, and parts before training are faster then, which tells nothing of the others.
  */
 function paceOf({ plan, spent, part, timed, stepSeconds }: RunClock): number {
   let [planned, taken] = [trustedSeconds, trustedSeconds];
@@ -41,7 +41,7 @@ function paceOf({ plan, spent, part, timed, stepSeconds }: RunClock): number {
     planned += weight;
     taken += (weight * stepSeconds) / plan.stepSeconds;
   }
-  for (const one of [...before, ...after]) {
+  for (const one of [...before.filter((each) => each !== 'start'), ...after]) {
     const seconds = plan.seconds[one];
     if (seconds === undefined || spent[one] === undefined || (one === part && spent[one] < seconds)) continue;
     planned += seconds;
