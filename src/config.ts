@@ -135,6 +135,10 @@ export interface Limits {
   readonly backupEveryMs: number;
   /** The time between two deletions of what has expired. */
   readonly tidyMs: number;
+  /** How long the bin keeps what was deleted. */
+  readonly binMs: number;
+  /** The most bytes in the bin; `null` for a quarter of the disk. */
+  readonly binBytes: number | null;
 }
 
 const defaultLimits: Limits = {
@@ -166,6 +170,9 @@ const defaultLimits: Limits = {
   uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
   tidyMs: 3_600_000,
+  binMs: 7 * 24 * 3_600_000,
+  // It gives way where the disk is short, so only the time that deletions take argues for less.
+  binBytes: null,
 };
 
 /** The platform's per-user data directory (XDG Base Directory Specification on Linux). */

@@ -52,6 +52,7 @@ const floors: Record<string, readonly string[]> = {
     'job-record',
     'events',
     'machine',
+    'bin',
     'base-models',
     'access',
     'datasets',

@@ -122,11 +122,11 @@ export async function openService(config: Config, logger: Logger): Promise<OpenS
 }
 
 /** Deletes what has expired, now and regularly. */
-function tidyEvery(everyMs: number, { fineTuningFiles }: Services, logger: Logger): void {
+function tidyEvery(everyMs: number, { bin, fineTuningFiles }: Services, logger: Logger): void {
   const tidy = () =>
-    fineTuningFiles
-      .tidy()
-      .catch((error) => logger.warn(`Expired files could not be deleted: ${asAppError(error).message}`));
+    Promise.all([fineTuningFiles.tidy(), bin.tidy()]).catch((error) =>
+      logger.warn(`Expired files could not be deleted: ${asAppError(error).message}`),
+    );
   void tidy();
   setInterval(tidy, everyMs).unref();
 }

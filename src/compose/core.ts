@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 
+import type { DiskReserve } from '../db/reserve.ts';
 import { createRollingBackups } from '../db/rolling-backups.ts';
 import { createAccess } from '../domain/access/access.ts';
 import { createAccessKeys } from '../domain/access/access-keys.ts';
@@ -9,6 +10,7 @@ import { createHubAccount } from '../domain/base-models/hub-account.ts';
 import type { Frame, Publish } from '../domain/events/frame-log.ts';
 import { jobName } from '../domain/job-record/job.ts';
 import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
+import type { Jobs } from '../domain/jobs/jobs.ts';
 import type { Services } from '../domain/services.ts';
 import { createSweeps } from '../domain/sweeps/sweeps.ts';
 import { judgeRequest } from '../domain/training/judge-request.ts';
@@ -16,6 +18,7 @@ import type { HubAccess } from '../hub/access.ts';
 import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
 import { version } from '../version.ts';
+import { composeBin } from './bin.ts';
 import { composeEvaluations } from './evaluations.ts';
 import { composeFineTuning } from './fine-tuning.ts';
 import type { Foundation } from './foundation.ts';
@@ -41,15 +44,18 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   // Parts that act on committed frames, each added once it exists: they are built from the records themselves.
   const listeners: ((frame: Frame) => void)[] = [];
   let onTrainings = () => {};
-  const { store, frames, reserve, notice } = await openRecords(config, logger, (frame, traits) => {
+  const records = await openRecords(config, logger, (frame, traits) => {
     publish(frame, traits);
     for (const take of listeners) take(frame);
   });
+  const { store, frames, reserve, notice } = records;
+  // A base may have been that of what was deleted for good.
+  const bin = composeBin(config, records, () => models.playground.sweep());
   const { webhookTimeoutMs: timeoutMs, webhookBackoffMs: backoffMs } = config.limits;
   const webhook = createEndWebhook({ store, frames, target: config.webhook, timeoutMs, backoffMs, logger });
   listeners.push(webhook.take);
   const hubToken = createHubToken(hubTokenPath(config.dataDir), config.hubToken);
-  const foundation: Foundation = { config, logger, store, frames, hub: hubAccess(config, hubToken) };
+  const foundation: Foundation = { config, logger, store, frames, bin, hub: hubAccess(config, hubToken) };
   const backups = createRollingBackups({
     databasePath: config.databasePath,
     everyMs: config.limits.backupEveryMs,
@@ -67,19 +73,12 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   const training = composeTraining(foundation, machine, models, warm, () => onTrainings());
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
-  const jobs = {
-    ...training.jobs,
-    stop: reserve.around(training.jobs.stop),
-    discard: reserve.around(training.jobs.discard),
-    remove: reserve.around(async (id: number) => {
-      await training.jobs.remove(id);
-      await models.playground.sweep();
-    }),
-  };
+  const jobs = onFullDisk(training.jobs, reserve, models.playground.sweep);
   const fineTuning = composeFineTuning(foundation, machine, { ...models, ...training, datasets, jobs });
   const sweeps = createSweeps({
     store,
     frames,
+    bin,
     jobs,
     command: config,
     jobsDir: config.jobsDir,
@@ -105,6 +104,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       sweeps,
       evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       removeModel: reserve.around(modelServices.removeModel),
+      bin,
       datasets,
       jobs,
       accessKeys,
@@ -132,6 +132,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       await training.moving.close();
       backups.close();
       webhook.close();
+      bin.close();
       await Promise.all([
         sweeps.close(),
         evaluations.close(),
@@ -145,6 +146,18 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       store.close();
       return names;
     },
+  };
+}
+
+/** Jobs, whose ends and deletions are possible on a full disk. @param sweep deletes the bases that no job needs any longer. */
+function onFullDisk(jobs: Jobs, { around }: DiskReserve, sweep: () => Promise<void>): Jobs {
+  const swept = <R>(result: R) => sweep().then(() => result);
+  return {
+    ...jobs,
+    stop: around(jobs.stop),
+    discard: around(jobs.discard),
+    remove: around((...args) => jobs.remove(...args).then(swept)),
+    removeWith: around((...args) => jobs.removeWith(...args).then(swept)),
   };
 }
 

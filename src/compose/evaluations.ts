@@ -9,7 +9,7 @@ import type { composeTraining } from './training.ts';
 
 /** Scoring datasets, beside trainings only where they leave devices free. */
 export function composeEvaluations(
-  { config, logger, store, frames, hub }: Foundation,
+  { config, logger, store, frames, bin, hub }: Foundation,
   { models, checkpoints, tools }: ReturnType<typeof composeModels>,
   { judges, share }: ReturnType<typeof composeTraining>,
 ) {
@@ -17,6 +17,7 @@ export function composeEvaluations(
   return createEvaluations({
     store,
     frames,
+    bin,
     models,
     checkpoints,
     judges,

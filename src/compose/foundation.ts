@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Store } from '../db/store.ts';
+import type { Bin } from '../domain/bin/bin.ts';
 import type { FrameLog } from '../domain/events/frame-log.ts';
 import type { HubAccess } from '../hub/access.ts';
 import type { Logger } from '../logger.ts';
@@ -10,6 +11,7 @@ export interface Foundation {
   readonly logger: Logger;
   readonly store: Store;
   readonly frames: FrameLog;
+  readonly bin: Bin;
   readonly hub: HubAccess;
 }
 

@@ -26,8 +26,8 @@ export function composeModels(
   { machine }: ReturnType<typeof composeMachine>,
   warm: WarmTrainer,
 ) {
-  const { config, logger, store, frames, hub } = foundation;
-  const models = createModels({ store, frames, modelsDir: config.modelsDir });
+  const { config, logger, store, frames, bin, hub } = foundation;
+  const models = createModels({ store, frames, bin, modelsDir: config.modelsDir });
   const bounds = {
     idleMs: config.limits.playgroundIdleMs,
     silenceMs: config.limits.engineSilenceMs,
@@ -52,7 +52,12 @@ export function composeModels(
       ...bounds,
     }),
   );
-  const bases = createSharedBases({ store, basesDir: config.basesDir, jobsDir: config.jobsDir });
+  const bases = createSharedBases({
+    store,
+    basesDir: config.basesDir,
+    jobsDir: config.jobsDir,
+    deleted: bin.folders,
+  });
   const checkpoints = createCheckpoints({
     store,
     models,
@@ -70,7 +75,7 @@ export function composeModels(
     unload: engine.unload,
   });
   const playground = createPlayground({ engine, store, models, checkpoints, bases, untrained });
-  const chats = createChats(store);
+  const chats = createChats(store, bin);
   const hubPush = createHubPush({ hub, frames, models, logger });
   const tools = {
     quantize: [process.execPath, join(config.installDir, 'dist', 'quantize.js')],
@@ -93,11 +98,11 @@ export function composeModels(
     onMade: (model) => playground.release(model).catch(() => undefined),
   });
   // Last, because nothing can be exported between its answer and the removal.
-  const remove = createModelRemoval({ store, models, users: [hubPush, playground, exporter] });
-  const removeModel: RemoveModel = async (reference) => {
-    const model = await remove(reference);
+  const remove = createModelRemoval({ store, models, bin, users: [hubPush, playground, exporter] });
+  const removeModel: RemoveModel = async (reference, permanently) => {
+    const removed = await remove(reference, permanently);
     await playground.sweep();
-    return model;
+    return removed;
   };
   return {
     models,

@@ -23,7 +23,7 @@ import type { composeModels } from './models.ts';
 
 /** From choosing a model and a dataset to running the training jobs. */
 export function composeTraining(
-  { config, logger, store, frames, hub }: Foundation,
+  { config, logger, store, frames, bin, hub }: Foundation,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
@@ -31,7 +31,7 @@ export function composeTraining(
 ) {
   const { jobsDir, logsDir, limits } = config;
   const share = createShare(machine, config);
-  const datasets = createDatasets(config.datasetsDir, store.datasets, limits);
+  const datasets = createDatasets(config.datasetsDir, store.datasets, limits, bin);
   const selection = createSelection({ store: store.session, registry, hub, sizeOf });
   const { defaultBatchSize } = config;
   const settingsContext = createSettingsContext({
@@ -108,6 +108,7 @@ export function composeTraining(
     jobs: createJobs({
       store,
       frames,
+      bin,
       models,
       judges,
       launcher: createLauncher({ command: config, warm, hub }),

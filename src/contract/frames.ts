@@ -20,7 +20,7 @@ export type FrameType =
 /** The kinds of `log` frames. */
 export const logKinds = ['warning', 'checkpoint', 'sample', 'engine', 'resume'] as const;
 /** The kinds of `model` frames. */
-export const modelActions = ['created', 'deleted', 'push'] as const;
+export const modelActions = ['created', 'deleted', 'restored', 'push'] as const;
 /** The states of a push to the hub. */
 export const pushStates = ['comparing', 'uploading', 'committing', 'done', 'failed', 'cancelled'] as const;
 export type PushState = (typeof pushStates)[number];

@@ -1,5 +1,6 @@
 import { openDatabase } from './open.ts';
 import { type AccessStore, createAccessStore } from './tables/access.ts';
+import { type BinStore, createBinStore } from './tables/bin.ts';
 import { type ChatStore, createChatStore } from './tables/chats.ts';
 import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
 import { createEvaluationStore, type EvaluationStore } from './tables/evaluations.ts';
@@ -22,6 +23,7 @@ export interface Store {
   readonly sweeps: SweepStore;
   readonly evaluations: EvaluationStore;
   readonly chats: ChatStore;
+  readonly bin: BinStore;
   /** Whether this database has never had a job, a model or an evaluation. */
   isUnused(): boolean;
   /** Runs `work` in one transaction. */
@@ -47,6 +49,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     sweeps: createSweepStore(db),
     evaluations: createEvaluationStore(db),
     chats: createChatStore(db),
+    bin: createBinStore(db),
     isUnused: () => used.get() === undefined,
     transaction: (work) => db.transaction(work).immediate(),
     close: () => db.close(),

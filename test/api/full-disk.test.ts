@@ -36,6 +36,8 @@ async function deleteAll(service: TestService, freeBytes: () => number): Promise
     await remove(`/api/models/${id}`);
   for (const { job_id } of (await service.call('GET', '/api/jobs')).body.jobs)
     await remove(`/api/jobs/${job_id}`);
+  // What was deleted once there was room for it.
+  await remove('/api/bin');
   return free;
 }
 

@@ -1,3 +1,4 @@
+import { deletionQuery } from '../../domain/bin/deletion-query.ts';
 import type { Services } from '../../domain/services.ts';
 import { route } from '../../http/route.ts';
 import { modelIdExample, noHub, noModel, refused, tag } from './documented.ts';
@@ -40,14 +41,15 @@ export function modelRoutes({ hubPush, models, registry, removeModel }: Services
       path: '/api/models/{model_id}',
       tag,
       summary: 'Delete a model and its files',
+      query: deletionQuery,
       responses: {
-        200: { description: 'The model was deleted', schema: s.acknowledged },
+        200: { description: 'The model was deleted', schema: s.modelDeleted },
         404: noModel,
         409: { description: 'The model is in use', schema: s.error },
       },
-      handle: async ({ params }) => {
-        const model = await removeModel(params.model_id);
-        return { success: true, message: `Model ${model.name} was deleted` };
+      handle: async ({ params, query }) => {
+        const { name, binId } = await removeModel(params.model_id, query.permanently);
+        return { success: true, message: `Model ${name} was deleted`, bin_id: binId };
       },
     }),
     route({

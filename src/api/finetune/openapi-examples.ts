@@ -99,7 +99,11 @@ export const examples: Readonly<Record<string, unknown>> = {
     metrics: { final_loss: 0.412, eval_loss: 0.534, perplexity: 1.706 },
   },
   'GET /api/models/task/{task}': [reduced],
-  'DELETE /api/models/{model_id}': { success: true, message: 'Model Qwen3-0.6B-support was deleted' },
+  'DELETE /api/models/{model_id}': {
+    success: true,
+    message: 'Model Qwen3-0.6B-support was deleted',
+    bin_id: '3c1f7c1e-52d7-4b0a-9f2b-6a51a1d0c7be',
+  },
   'POST /api/hub/push': {
     success: true,
     message:

@@ -95,6 +95,8 @@ export const status = v.object({
   error: v.nullable(v.string()),
 });
 export const acknowledged = v.object({ success: v.boolean(), message: v.string() });
+/** `bin_id` restores it with `POST /api/bin/{id}/restore`: null if it was deleted for good. */
+export const modelDeleted = v.object({ ...acknowledged.entries, bin_id: v.nullable(v.string()) });
 export const hardwareSpecs = v.object({
   gpu_name: v.string(),
   gpu_memory_gb: v.number(),

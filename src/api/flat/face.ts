@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { deletionQuery } from '../../domain/bin/deletion-query.ts';
 import { startedMessage } from '../../domain/job-record/job.ts';
 import { userPrompt } from '../../domain/playground/playground.ts';
 import type { Services } from '../../domain/services.ts';
@@ -191,13 +192,14 @@ function models({ models: store, playground, removeModel }: Services) {
       path: '/api/models/{model_id:digits}',
       tag,
       summary: 'Delete a model and its files',
+      query: deletionQuery,
       responses: {
         200: { description: 'The model was deleted', schema: s.stopped },
         404: noModel,
         409: { description: 'The model is in use', schema: s.error },
       },
-      handle: async ({ params }) => {
-        const model = await removeModel(params.model_id);
+      handle: async ({ params, query }) => {
+        const model = await removeModel(params.model_id, query.permanently);
         return { status: 'deleted', message: `Model ${model.name} was deleted` };
       },
     }),

@@ -12,5 +12,8 @@ export const refused: ResponseDoc = { description: 'Invalid request', schema: er
 /** What was done, in a word and in a sentence. */
 export const confirmation = v.object({ status: v.string(), message: v.string() });
 
+/** What was deleted, and what restores it with `POST /api/bin/{id}/restore`: null if it was deleted for good. */
+export const deletion = v.object({ ...confirmation.entries, bin_id: v.nullable(v.string()) });
+
 /** valibot's `looseObject` and `record` also accept arrays. */
 export const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');

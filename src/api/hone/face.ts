@@ -7,6 +7,8 @@ import { sessionRoutes } from './access/session-routes.ts';
 import { modelDownloadRoutes } from './base-models/download-routes.ts';
 import { examples as baseModelsExamples } from './base-models/examples.ts';
 import { baseModelRoutes } from './base-models/routes.ts';
+import { examples as binExamples } from './bin/examples.ts';
+import { binRoutes } from './bin/routes.ts';
 import { errorBody } from './common.ts';
 import { analysisRoutes } from './datasets/analysis-routes.ts';
 import { changeRoutes } from './datasets/change-routes.ts';
@@ -64,6 +66,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ...withExamples(moveRoutes(services), movingExamples),
       ...withExamples(sweepRoutes(services), sweepsExamples),
       ...withExamples(evaluationRoutes(services), evaluationsExamples),
+      ...withExamples(binRoutes(services), binExamples),
       ...withExamples(reportRoutes(services), reportsExamples),
       ...withExamples([...keyRoutes(services), ...sessionRoutes(services)], accessExamples),
       ...withExamples(serviceRoutes(services, openApi), serviceExamples),

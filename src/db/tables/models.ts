@@ -74,6 +74,8 @@ export interface ModelStore {
   find(filter: ModelFilter): ListedModel[];
   facets(): Facets;
   setNames(id: number, names: Names): void;
+  /** Says which job made a model, if it is there. */
+  setJob(modelId: string, jobId: number): void;
   setFiles(id: number, files: ModelFiles): void;
   remove(id: number): void;
 }
@@ -152,6 +154,7 @@ export function createModelStore(db: Db): ModelStore {
     'UPDATE models SET artifacts = ?, size_bytes = ?, verification = ?, export = ? WHERE id = ?',
   );
   const setNames = db.prepare('UPDATE models SET display_name = ?, notes = ?, tags = ? WHERE id = ?');
+  const setJob = db.prepare('UPDATE models SET job_id = ? WHERE model_id = ?');
   const remove = db.prepare('DELETE FROM models WHERE id = ?');
   return {
     insert: (model) =>
@@ -183,6 +186,7 @@ export function createModelStore(db: Db): ModelStore {
     facets: () => readFacets(db, 'models', 'base_model'),
     setNames: (id, { displayName, notes, tags }) =>
       void setNames.run(displayName, notes, JSON.stringify(tags), id),
+    setJob: (modelId, jobId) => void setJob.run(jobId, modelId),
     setFiles: (id, { artifacts, sizeBytes, verification, export: made }) =>
       void setFiles.run(
         JSON.stringify(artifacts),

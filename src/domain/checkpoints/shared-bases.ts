@@ -36,6 +36,8 @@ export function createSharedBases(options: {
   readonly store: Store;
   readonly basesDir: string;
   readonly jobsDir: string;
+  /** Folders of what was deleted and can be restored. */
+  readonly deleted: () => readonly string[];
 }): SharedBases {
   const { store, basesDir: dir, jobsDir } = options;
 
@@ -60,6 +62,7 @@ export function createSharedBases(options: {
       const folders = [
         ...store.models.find({}).map(({ path }) => path),
         ...jobs.map((job) => join(jobsDir, job)),
+        ...options.deleted(),
       ];
       const named = new Set<string>();
       for (const folder of folders) named.add((await readBaseNote(folder))?.file ?? '');

@@ -1,8 +1,9 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatasetStore } from '../../db/tables/datasets.ts';
+import { type DatasetStore, datasetFileId } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
+import type { Bin } from '../bin/bin.ts';
 import { type Cleanings, createCleanings, type Edited } from './cleaning/cleanings.ts';
 import type { Dataset } from './dataset.ts';
 import { refuseFaults, withRows } from './files/append-rows.ts';
@@ -30,8 +31,8 @@ export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'takeBackClean
    * @throws AppError `conflict` if it is no longer the version, `invalid` for rows that are not valid or not there.
    */
   editRows(name: string, version: string, edits: RowEdits): Promise<Edited>;
-  /** @param name that it has now. @throws AppError `not_found`. */
-  remove(name: string): Promise<void>;
+  /** @param name that it has now. @returns its ID in the bin, if it is kept. @throws AppError `not_found`. */
+  remove(name: string, permanently?: boolean): Promise<string | null>;
   /**
    * Renames a dataset. It is found by its former names, and keeps its ID of OpenAI's API.
    * @throws AppError `not_found`, `invalid` for a file name that cannot be one, or `conflict` if it is taken.
@@ -51,12 +52,14 @@ export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'takeBackClean
 export function createDatasetChanges({
   dir,
   store,
+  bin,
   writer,
   files,
   get,
 }: {
   readonly dir: string;
   readonly store: DatasetStore;
+  readonly bin: Bin;
   readonly writer: DatasetWriter;
   readonly files: StoredFiles;
   readonly get: (name: string) => Dataset;
@@ -75,6 +78,11 @@ export function createDatasetChanges({
     replace,
     put: storeOne,
     version: (name) => read(name, fileVersion),
+  });
+  bin.restores('dataset', {
+    check: ({ ref }) => requireFree(ref, 'Rename or delete that one first.'),
+    // Its file ID is known again.
+    restored: ({ ref }) => store.put(named(ref)),
   });
   const put = (file: ReceivedFile) => inTurn([file.name], () => storeOne(file));
 
@@ -136,16 +144,22 @@ export function createDatasetChanges({
       });
     },
 
-    remove: (name) =>
+    remove: (name, permanently) =>
       inTurn([name], async () => {
         named(name);
-        await cleanings.forget(name);
+        const files = [join(dir, name), join(dir, name + noteExtension)];
         // A folder that took its place is not Hone's to delete.
-        await rm(join(dir, name), { force: true }).catch((error: NodeJS.ErrnoException) => {
-          if (error.code !== 'ERR_FS_EISDIR') throw error;
+        const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile();
+        const place = await bin.place(files.filter(isFile), permanently);
+        await cleanings.forget(name);
+        return bin.discard(place, {
+          ...{ kind: 'dataset', ref: name, name },
+          rows: [
+            { table: 'datasets', column: 'name', value: name },
+            { table: 'fine_tuning_files', column: 'id', value: datasetFileId(named(name)) },
+          ],
+          remove: () => store.remove(name),
         });
-        await rm(join(dir, name + noteExtension), { force: true });
-        store.remove(name);
       }),
   };
 

@@ -5,6 +5,7 @@ import type { DatasetStore } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/files/network-path.ts';
+import type { Bin } from '../bin/bin.ts';
 import type { Dataset } from './dataset.ts';
 import { createDatasetChanges, type DatasetChanges } from './dataset-changes.ts';
 import { readDataset } from './files/dataset-file.ts';
@@ -88,6 +89,7 @@ export function createDatasets(
   dir: string,
   store: DatasetStore,
   limits: { readonly uploadsAtOnce: number },
+  bin: Bin,
 ): Datasets {
   const writer = createDatasetWriter(dir, store, limits);
   const { receive, receiving } = writer;
@@ -99,7 +101,7 @@ export function createDatasets(
     if (dataset !== null) return dataset;
     throw new AppError('not_found', `There is no dataset "${name.slice(0, 200)}".`);
   };
-  const { put, ...changes } = createDatasetChanges({ dir, store, writer, files, get });
+  const { put, ...changes } = createDatasetChanges({ dir, store, bin, writer, files, get });
 
   return {
     ...changes,

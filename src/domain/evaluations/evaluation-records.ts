@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import type { EvaluationRow, EvaluationStore, NewEvaluation } from '../../db/tables/evaluations.ts';
 import { asAppError } from '../../errors.ts';
 import { cleanFolder, type RowResult } from '../../trainer/evaluate.ts';
+import type { Bin } from '../bin/bin.ts';
+import { numberOf } from '../bin/number-of.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
 import { evaluationFileName, isUnreadable, withFiles } from './evaluation-file.ts';
@@ -33,7 +35,8 @@ export interface EvaluationRecords {
   end(id: number, outcome: Outcome): Promise<void>;
   /** Puts one back into the queue, to start anew. Never rejects. */
   requeue(id: number): Promise<void>;
-  remove(id: number): Promise<void>;
+  /** @returns its ID in the bin, if it is kept. */
+  remove(id: number, permanently?: boolean): Promise<string | null>;
   /** Writes missing files (docs/job-folder.md), and removes what belongs to no evaluation. */
   tidy(): Promise<void>;
 }
@@ -41,6 +44,7 @@ export interface EvaluationRecords {
 export interface EvaluationRecordsOptions {
   readonly table: EvaluationStore;
   readonly frames: FrameLog;
+  readonly bin: Bin;
   /** The folder of all evaluations. */
   readonly dir: string;
   readonly logger: { warn(fields: object, text: string): void };
@@ -57,7 +61,7 @@ const frameOf = ({ id, state, progress }: Evaluation) => ({
 });
 
 export function createEvaluationRecords(options: EvaluationRecordsOptions): EvaluationRecords {
-  const { frames, dir } = options;
+  const { frames, bin, dir } = options;
   const warn = (id: number, error: unknown, text: string) =>
     options.logger.warn({ evaluation: evaluationName(id), error: asAppError(error).message }, text);
   const table = withFiles(options.table, dir, (id, error) =>
@@ -73,6 +77,15 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
       change();
       emit('evaluation', null, frameOf(get(id)));
     });
+
+  bin.restores('evaluation', {
+    restored({ ref }, emit) {
+      const id = numberOf(ref);
+      // Writes its file again.
+      table.update(id, {});
+      emit('evaluation', null, frameOf(get(id)));
+    },
+  });
 
   async function store(id: number, outcome: Outcome): Promise<void> {
     // Those of its rows are stored already.
@@ -140,13 +153,24 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
       }
     },
 
-    async remove(id) {
+    async remove(id, permanently) {
+      const { state, subject, dataset } = get(id);
+      // What is cancelled has no results to come back for.
+      const place = await bin.place([], permanently || state === 'queued' || state === 'running');
       forget(id);
-      frames.commit((emit) => {
-        table.remove(id);
-        emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
+      const binId = await bin.discard(place, {
+        ...{ kind: 'evaluation', ref: evaluationName(id), name: `${subject.name} · ${dataset}` },
+        rows: [
+          { table: 'evaluations', column: 'id', value: id },
+          { table: 'evaluation_rows', column: 'evaluation_id', value: id },
+        ],
+        remove(emit) {
+          table.remove(id);
+          emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
+        },
       });
       await removeFolder(id);
+      return binId;
     },
 
     async tidy() {

@@ -1,6 +1,7 @@
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import type { RowResult } from '../../trainer/evaluate.ts';
+import type { Bin } from '../bin/bin.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName } from './evaluation.ts';
 import { createEvaluationRecords } from './evaluation-records.ts';
@@ -23,8 +24,8 @@ export interface Evaluations {
   get(id: number): Evaluation;
   /** The results of the first rows of a completed one. */
   results(id: number): RowResult[];
-  /** Deletes an evaluation, which ends it. @throws AppError `not_found`. */
-  remove(id: number): Promise<void>;
+  /** Deletes an evaluation, which ends it. @returns its ID in the bin, if it is kept. @throws AppError `not_found`. */
+  remove(id: number, permanently?: boolean): Promise<string | null>;
   /** Called when trainings start or end: the evaluation makes room for them, or the next one starts. */
   reconsider(): void;
   /** Fails those that were running when the service was killed. Only before the first start. */
@@ -36,6 +37,7 @@ export interface Evaluations {
 export interface EvaluationsOptions extends PreparationOptions, EvaluationRunOptions {
   readonly store: Store;
   readonly frames: FrameLog;
+  readonly bin: Bin;
   /** What is free; `null` if an evaluation has to wait. */
   readonly place: () => Promise<Place | null>;
   readonly queueLimit: number;
@@ -51,7 +53,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
   /** The decisions on what runs, one after another. */
   let turn: Promise<unknown> = Promise.resolve();
 
-  function inTurn(work: () => Promise<void>): Promise<void> {
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = turn.then(work);
     turn = done.catch(() => undefined);
     return done;
@@ -118,13 +120,14 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
     get: records.get,
     results: records.results,
 
-    async remove(id) {
+    async remove(id, permanently) {
       records.get(id);
       await preparing.get(id)?.catch(() => undefined);
-      await inTurn(async () => {
+      return inTurn(async () => {
         records.get(id);
-        if (run.current()?.id === id) await run.stop('removed');
-        await records.remove(id);
+        const isRunning = run.current()?.id === id;
+        if (isRunning) await run.stop('removed');
+        return records.remove(id, permanently || isRunning);
       });
     },
 

@@ -165,7 +165,7 @@ export function createFineTuningFiles(options: {
       for (const file of store.files()) {
         const dataset = datasets.findByFileId(file.id);
         if (dataset !== null && !isOver(file)) continue;
-        if (dataset !== null) await datasets.remove(dataset.name);
+        if (dataset !== null) await datasets.remove(dataset.name, true);
         store.removeFile(file.id);
       }
     },

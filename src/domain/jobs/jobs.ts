@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { resumableStates } from '../../contract/jobs.ts';
 import type { FieldIssue } from '../../errors.ts';
+import { numberOf } from '../bin/number-of.ts';
+import type { Emit } from '../events/frame-log.ts';
 import { type Job, jobName } from '../job-record/job.ts';
 import { findFaults } from '../training/judge-request.ts';
 import type { ReadRequest, TrainingRequest } from '../training/training-request.ts';
 import type { JobParts, JobsOptions } from './changes/job-parts.ts';
-import { removeJob } from './changes/remove-job.ts';
+import { type DeletedWith, jobRestored, removeJob, removeJobs } from './changes/remove-jobs.ts';
 import { resumeJob } from './changes/resume-job.ts';
 import { type Started, startJob } from './changes/start-job.ts';
 import { stopJob } from './changes/stop-job.ts';
@@ -41,7 +43,12 @@ export interface Jobs extends JobReader, JobHistory {
    * @throws AppError `conflict` when the job cannot be resumed now.
    */
   resume(id: number, options?: { readonly queue?: boolean }): Promise<Job>;
-  remove(id: number): Promise<void>;
+  /** Deletes a job. @returns its ID in the bin, if it is kept. */
+  remove(id: number, permanently?: boolean): Promise<string | null>;
+  /** Deletes jobs together with what they belong to, as one entry of the bin. */
+  removeWith(ids: readonly number[], others: DeletedWith, permanently?: boolean): Promise<string | null>;
+  /** Called in the transaction that restores a job together with what it belongs to. */
+  restored(id: number, emit: Emit): void;
   readonly identify: IdentifyJob;
   /** Acknowledges a finished job. Returns false, and changes nothing, while a job is unfinished. */
   acknowledge(): boolean;
@@ -69,7 +76,9 @@ export function createJobs(options: JobsOptions): Jobs {
     return stopJob(parts, id, discard);
   }
 
-  const remove = (id: number) => removeJob(parts, id);
+  const remove = (id: number, permanently?: boolean) => removeJob(parts, id, permanently);
+  const restored = (id: number, emit: Emit) => jobRestored(parts, id, emit);
+  options.bin.restores('run', { restored: ({ ref }, emit) => restored(numberOf(ref), emit) });
 
   /** Deletes a job that is marked as discarded, once it has ended without a model. */
   async function discardEnded(id: number): Promise<void> {
@@ -90,6 +99,8 @@ export function createJobs(options: JobsOptions): Jobs {
     },
     resume: (id, { queue = false } = {}) => resumeJob(parts, id, queue),
     remove,
+    removeWith: (ids, others, permanently) => removeJobs(parts, ids, others, permanently),
+    restored,
     identify: createJobIdentity(options, reader.get, folder),
     acknowledge() {
       if (reader.unfinished() !== null) return false;

@@ -8,16 +8,38 @@ const keptFreePart = 0.05;
 
 const megabytes = (bytes: number) => `${Math.floor(bytes / 1e6)} MB`;
 
+/** What a disk has free, and what of this is kept free; `null` if it is unknown. */
+export async function roomOf(folder: string) {
+  const disk = await statfs(folder).catch(() => null);
+  if (disk === null) return null;
+  return {
+    bytes: disk.blocks * disk.bsize,
+    freeBytes: disk.bavail * disk.bsize,
+    keptFreeBytes: Math.min(keptFreeBytes, disk.blocks * disk.bsize * keptFreePart),
+  };
+}
+
+/** What gives way where a folder's disk lacks bytes, such as the bin. */
+export const givingWay = new Set<(folder: string, bytes: number) => Promise<void>>();
+
+/** Lets things give way to `bytes` more that a folder's disk lacks. */
+export async function makeRoom(folder: string, bytes: number): Promise<void> {
+  for (const giveWay of givingWay) await giveWay(folder, bytes);
+}
+
 /**
- * Checks that a folder's disk has room for `bytes` more, beside what is kept free. An unknown free space passes.
+ * Checks that a folder's disk has room for `bytes` more, beside what is kept free. What can give way does so first. An
+ * unknown free space passes.
  * @throws AppError `disk_full`.
  */
 export async function checkRoom(folder: string, bytes: number): Promise<void> {
-  const disk = await statfs(folder).catch(() => null);
-  if (disk === null) return;
-  const freeBytes = disk.bavail * disk.bsize;
-  const kept = Math.min(keptFreeBytes, disk.blocks * disk.bsize * keptFreePart);
-  if (freeBytes - bytes >= kept) return;
+  const before = await roomOf(folder);
+  const lacking = before === null ? 0 : bytes + before.keptFreeBytes - before.freeBytes;
+  if (lacking <= 0) return;
+  await makeRoom(folder, lacking);
+  const room = await roomOf(folder);
+  if (room === null || room.freeBytes - bytes >= room.keptFreeBytes) return;
+  const { freeBytes, keptFreeBytes: kept } = room;
   throw new AppError(
     'disk_full',
     `The disk is nearly full: ${megabytes(freeBytes)} are free, of which ${megabytes(kept)} are kept free. Delete datasets, models or runs that are no longer needed, or free other space on the disk of the data directory.`,

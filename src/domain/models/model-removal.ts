@@ -2,8 +2,10 @@ import { sep } from 'node:path';
 import { unfinishedStates } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
+import type { Bin, Restoring } from '../bin/bin.ts';
 import { jobName } from '../job-record/job.ts';
-import type { Model, Models } from './models.ts';
+import { writeModelFile } from './model-file.ts';
+import { freeName, type Model, type Models } from './models.ts';
 
 /** A user of a model's files. */
 export interface ModelUser {
@@ -11,17 +13,26 @@ export interface ModelUser {
   release(model: Model): void | Promise<void>;
 }
 
-/** Deletes a model with its files. @throws AppError `not_found`, or `conflict` while it is used or trained on. */
-export type RemoveModel = (reference: string) => Promise<Model>;
+/**
+ * Deletes a model with its files. @returns it with its ID in the bin, if it is kept.
+ * @throws AppError `not_found`, or `conflict` while it is used or trained on.
+ */
+export type RemoveModel = (
+  reference: string,
+  permanently?: boolean,
+) => Promise<Model & { readonly binId: string | null }>;
 
 export function createModelRemoval(options: {
   readonly store: Store;
   readonly models: Models;
+  readonly bin: Bin;
   /** Asked in this order. */
   readonly users: readonly ModelUser[];
 }): RemoveModel {
-  const { store, models, users } = options;
-  return async (reference) => {
+  const { store, models, bin, users } = options;
+  bin.restores('model', restoringModels(store));
+  return async (reference, permanently) => {
+    const place = await models.placeOf(models.find(reference), permanently);
     const model = models.find(reference);
     const job = store.jobs
       .inStates(unfinishedStates)
@@ -37,7 +48,25 @@ export function createModelRemoval(options: {
       const released = user.release(model);
       if (released !== undefined) await released;
     }
-    await models.remove(model);
-    return model;
+    return { ...model, binId: await models.remove(model, place) };
   };
 }
+
+/** How models are restored, each under a name that is free. */
+const restoringModels = (store: Store): Restoring => ({
+  // Its name may have been given again, and its run may have been deleted or restored.
+  row(_, row) {
+    const { name, base_model, dataset_name, model_id } = row as Record<string, string>;
+    const isFree = store.models.byName(name as string) === null;
+    return {
+      ...row,
+      name: isFree ? name : freeName(store, base_model as string, dataset_name as string),
+      job_id: store.jobs.byModelId(model_id as string)?.id ?? null,
+    };
+  },
+  restored({ ref }, emit) {
+    const model = store.models.byModelId(ref) as Model;
+    void writeModelFile(model);
+    emit('model', null, { action: 'restored', model_id: ref, id: model.id, name: model.name });
+  },
+});

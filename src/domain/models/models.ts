@@ -13,6 +13,7 @@ import type {
 import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
+import type { Bin, Place } from '../bin/bin.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { defaultName, type IdentityChange } from '../job-record/identity.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
@@ -40,31 +41,26 @@ export interface Models {
   insert(model: WrittenModel): Model;
   /** Writes the descriptions that the folders of models lack, such as those of earlier versions. */
   describe(): Promise<void>;
-  /** Deletes a model with its files, which must no longer be in use. */
-  remove(model: Model): Promise<void>;
+  /** Whether a model that is about to be deleted will be kept. */
+  placeOf(model: Model, permanently?: boolean): Promise<Place>;
+  /** Deletes a model with its files, which must no longer be in use. @returns its ID in the bin, if it is kept. */
+  remove(model: Model, place: Place): Promise<string | null>;
   /** The absolute path of a file, or `null` if the model has none of this kind. */
   fileOf(model: Model, kind: ModelArtifact['kind']): string | null;
   /** What is told of the template that a model is asked with. */
   templateOf(model: Model): Promise<TemplateFacts>;
 }
 
-export function createModels(options: { store: Store; frames: FrameLog; modelsDir: string }): Models {
-  const { store, frames, modelsDir } = options;
+export function createModels(options: {
+  store: Store;
+  frames: FrameLog;
+  bin: Bin;
+  modelsDir: string;
+}): Models {
+  const { store, frames, bin, modelsDir } = options;
 
   const missing = (reference: string) =>
     new AppError('not_found', `There is no model with the ID ${reference.slice(0, 200)}.`);
-
-  /** `<base>-<dataset>`, with a number appended if the name is taken. */
-  function nameFor(baseModel: string, datasetName: string): string {
-    const stem = `${basename(baseModel)}-${datasetName.replace(/\.jsonl$/i, '')}`
-      .slice(0, 150)
-      // The cut may have left half a character.
-      .replace(/[\ud800-\udbff]$/, '');
-    for (let count = 1; ; count += 1) {
-      const name = count === 1 ? stem : `${stem}-${count}`;
-      if (store.models.byName(name) === null) return name;
-    }
-  }
 
   function find(reference: string): Model {
     const model = /^\d{1,15}$/.test(reference)
@@ -73,6 +69,8 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
     if (model === null) throw missing(reference);
     return model;
   }
+
+  const nameFor = (baseModel: string, datasetName: string) => freeName(store, baseModel, datasetName);
 
   return {
     list: (task) => store.models.list(task),
@@ -148,18 +146,34 @@ export function createModels(options: { store: Store; frames: FrameLog; modelsDi
 
     describe: () => describeModels(store.models.find({}), store.models.byModelId),
 
-    async remove(model) {
-      frames.commit((emit) => {
-        store.models.remove(model.id);
-        emit('model', null, { action: 'deleted', model_id: model.modelId, id: model.id, name: model.name });
-      });
-      await rm(model.path, { recursive: true, force: true });
-    },
+    placeOf: ({ path }, permanently) => bin.place([path], permanently),
+
+    remove: (model, place) =>
+      bin.discard(place, {
+        ...{ kind: 'model', ref: model.modelId, name: model.displayName },
+        rows: [{ table: 'models', column: 'id', value: model.id }],
+        remove(emit) {
+          store.models.remove(model.id);
+          emit('model', null, { action: 'deleted', model_id: model.modelId, id: model.id, name: model.name });
+        },
+      }),
 
     templateOf: (model) => readTemplateFacts(fileOf(model, 'template')),
 
     fileOf,
   };
+}
+
+/** `<base>-<dataset>`, with a number appended if the name is taken. */
+export function freeName({ models }: Store, baseModel: string, datasetName: string): string {
+  const stem = `${basename(baseModel)}-${datasetName.replace(/\.jsonl$/i, '')}`
+    .slice(0, 150)
+    // The cut may have left half a character.
+    .replace(/[\ud800-\udbff]$/, '');
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? stem : `${stem}-${count}`;
+    if (models.byName(name) === null) return name;
+  }
 }
 
 function fileOf(model: Model, kind: ModelArtifact['kind']): string | null {

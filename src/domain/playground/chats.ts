@@ -1,6 +1,7 @@
 import type { Store } from '../../db/store.ts';
 import type { ChatRow, ChatSummary } from '../../db/tables/chats.ts';
 import { AppError } from '../../errors.ts';
+import type { Bin } from '../bin/bin.ts';
 
 /** One answer to a prompt. */
 export interface ChatAnswer {
@@ -45,14 +46,14 @@ export interface Chats {
     id: string,
     change: Partial<Pick<Chat<T>, 'name' | 'chosen' | 'turns'>>,
   ): ChatSummary;
-  /** @throws AppError `not_found` */
-  remove(id: string): void;
+  /** @returns its ID in the bin, if it is kept. @throws AppError `not_found` */
+  remove(id: string, permanently?: boolean): Promise<string | null>;
 }
 
 const wordsOf = ({ prompt, answers }: ChatTurn): string =>
   [prompt, ...answers.flatMap(({ text, correction }) => [text, correction ?? ''])].join('\n').toLowerCase();
 
-export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'transaction'>): Chats {
+export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'transaction'>, bin: Bin): Chats {
   const now = () => new Date().toISOString();
   const find = (id: string): ChatRow => {
     const chat = chats.get(id);
@@ -71,6 +72,13 @@ export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'trans
   function get<T extends ChatTurn>(id: string): StoredChat<T> {
     return { ...find(id), turns: chats.turns(id) as T[] };
   }
+  bin.restores('chat', {
+    check({ ref }) {
+      if (chats.get(ref) !== null)
+        throw new AppError('conflict', `There is a chat ${ref} again. Delete it first.`);
+    },
+    restored: () => {},
+  });
   return {
     list: (modelId, search, isModelDeleted) =>
       chats.list({ modelId, words: search?.toLowerCase() ?? null, isModelDeleted }),
@@ -89,9 +97,18 @@ export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'trans
         putTurns(id, turns);
         return summaryOf(id);
       }),
-    remove(id) {
+    async remove(id, permanently) {
       find(id);
-      chats.remove(id);
+      const place = await bin.place([], permanently);
+      const { name, first } = summaryOf(id);
+      return bin.discard(place, {
+        ...{ kind: 'chat', ref: id, name: name ?? first?.slice(0, 80) ?? 'Empty chat' },
+        rows: [
+          { table: 'chats', column: 'id', value: id },
+          { table: 'chat_turns', column: 'chat_id', value: id },
+        ],
+        remove: () => chats.remove(id),
+      });
     },
   };
 }

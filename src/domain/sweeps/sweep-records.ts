@@ -3,7 +3,8 @@ import { directionOf, type SweepState } from '../../contract/sweeps.ts';
 import type { Store } from '../../db/store.ts';
 import type { NewSweep } from '../../db/tables/sweeps.ts';
 import { AppError } from '../../errors.ts';
-import type { FrameLog } from '../events/frame-log.ts';
+import type { Deletion } from '../bin/bin.ts';
+import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { isUnfinished } from './next-step.ts';
 import { bestOf, readSweep, type Sweep, sweepName } from './sweep.ts';
 import { withFiles } from './sweep-file.ts';
@@ -23,7 +24,10 @@ export interface SweepRecords {
   /** Tells how far a sweep is, after a change of it. */
   publish(id: number, change?: () => void): void;
   end(id: number, state: Exclude<SweepState, 'running'>, error?: string | null): void;
-  remove(sweep: Sweep): void;
+  /** How one is deleted, without its jobs. */
+  deletion(sweep: Sweep): Deletion;
+  /** Called in the transaction that restores one, after its jobs. */
+  restored(id: number, emit: Emit): void;
 }
 
 export interface SweepRecordsOptions {
@@ -49,14 +53,18 @@ export function createSweepRecords({ frames, logger, ...options }: SweepRecordsO
   function publish(id: number, change: () => void = () => {}): void {
     frames.commit((emit) => {
       change();
-      const sweep = get(id);
-      emit('sweep', null, {
-        sweep_id: sweep.name,
-        state: sweep.state,
-        trials: sweep.trials,
-        ended: sweep.trialsDone.filter(({ job }) => job === null || !isUnfinished(job.state)).length,
-        best_value: bestOf(sweep)?.value ?? null,
-      });
+      tell(id, emit);
+    });
+  }
+
+  function tell(id: number, emit: Emit): void {
+    const sweep = get(id);
+    emit('sweep', null, {
+      sweep_id: sweep.name,
+      state: sweep.state,
+      trials: sweep.trials,
+      ended: sweep.trialsDone.filter(({ job }) => job === null || !isUnfinished(job.state)).length,
+      best_value: bestOf(sweep)?.value ?? null,
     });
   }
 
@@ -81,12 +89,24 @@ export function createSweepRecords({ frames, logger, ...options }: SweepRecordsO
     end: (id, state, error = null) =>
       publish(id, () => store.sweeps.setState(id, state, new Date().toISOString(), error)),
 
-    remove({ id, name }) {
-      frames.commit((emit) => {
+    restored(id, emit) {
+      const { state, endedAt, error } = get(id);
+      // Writes its file again.
+      store.sweeps.setState(id, state, endedAt, error);
+      tell(id, emit);
+    },
+
+    deletion: ({ id, name }) => ({
+      ...{ kind: 'sweep', ref: name, name },
+      rows: [
+        { table: 'sweeps', column: 'id', value: id },
+        { table: 'sweep_trials', column: 'sweep_id', value: id },
+      ],
+      remove(emit) {
         store.sweeps.remove(id);
         emit('sweep', null, { sweep_id: name, state: 'deleted' });
-      });
-    },
+      },
+    }),
   };
 }
 

@@ -1,6 +1,8 @@
 import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import { refusal } from '../../faults.ts';
 import type { Description } from '../../trainer/protocol.ts';
+import type { Bin } from '../bin/bin.ts';
+import { numberOf } from '../bin/number-of.ts';
 import type { Frame } from '../events/frame-log.ts';
 import { jobName } from '../job-record/job.ts';
 import { openTrials } from './next-step.ts';
@@ -25,9 +27,9 @@ export interface Sweeps {
   stop(id: number): Promise<Sweep>;
   /**
    * Deletes a sweep with the jobs of its trials; their models are kept.
-   * @throws AppError `conflict` while it, or one of these jobs, runs.
+   * @returns its ID in the bin, if it is kept. @throws AppError `conflict` while it, or one of these jobs, runs.
    */
-  remove(id: number): Promise<void>;
+  remove(id: number, permanently?: boolean): Promise<string | null>;
   /** Takes note of a frame that was published. */
   take(frame: Frame): void;
   /** Goes on with the sweeps that were running, and follows frames from now on. */
@@ -37,6 +39,7 @@ export interface Sweeps {
 }
 
 export interface SweepsOptions extends SweepRecordsOptions, SweepProgressOptions {
+  readonly bin: Bin;
   readonly describe: () => Promise<Description>;
 }
 
@@ -79,6 +82,14 @@ export function createSweeps(options: SweepsOptions): Sweeps {
     await advance(id);
   }
 
+  options.bin.restores('sweep', {
+    restored({ ref }, emit) {
+      const id = numberOf(ref);
+      for (const { job } of records.get(id).trialsDone) if (job !== null) jobs.restored(job.id, emit);
+      records.restored(id, emit);
+    },
+  });
+
   const faults: Sweeps['faults'] = (fields, refused) => sweepFaults(fields, refused, options);
 
   return {
@@ -100,7 +111,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       await trials.stop(get(id));
       return get(id);
     },
-    async remove(id) {
+    async remove(id, permanently) {
       const sweep = get(id);
       const { name, state, trialsDone } = sweep;
       if (state === 'running')
@@ -113,8 +124,8 @@ export function createSweeps(options: SweepsOptions): Sweeps {
           `${jobName(busy.row.jobId)} of ${name} is ${busy.state}. Stop it before deleting the sweep.`,
         );
       }
-      for (const { job } of trialsDone) if (job !== null) await jobs.remove(job.id);
-      records.remove(sweep);
+      const ids = trialsDone.flatMap(({ job }) => (job === null ? [] : [job.id]));
+      return jobs.removeWith(ids, records.deletion(sweep), permanently);
     },
     take(frame) {
       if (!isFollowing) return;

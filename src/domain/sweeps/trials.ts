@@ -46,7 +46,7 @@ export function createTrials({ store, jobs, logger }: TrialsOptions): Trials {
   return {
     async mend({ row, job }) {
       if (job?.state === 'failed' && job.spec === null) {
-        await jobs.remove(job.id);
+        await jobs.remove(job.id, true);
         store.sweeps.removeTrial(job.id);
       } else if (job?.state === 'interrupted' && row.resumed < mostResumes) {
         store.sweeps.setResumed(job.id, row.resumed + 1);

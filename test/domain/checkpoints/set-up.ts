@@ -9,6 +9,7 @@ import { createSharedBases } from '../../../src/domain/checkpoints/shared-bases.
 import { createFrameLog } from '../../../src/domain/events/frame-log.ts';
 import { createModels } from '../../../src/domain/models/models.ts';
 import { root, temporaryFolder } from '../../folders.ts';
+import { binOf } from '../bin/bin-of.ts';
 
 /**
  * Two models of each base, each with the folder of its job.
@@ -18,9 +19,10 @@ import { root, temporaryFolder } from '../../folders.ts';
 export function setUp(program: string, bases: readonly string[], isNoted = true) {
   const folder = temporaryFolder();
   const store = openStore(join(folder, 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
-  const models = createModels({ store, frames: createFrameLog(store, () => undefined), modelsDir: folder });
+  const frames = createFrameLog(store, () => undefined);
+  const models = createModels({ store, frames, bin: binOf(store, frames, folder), modelsDir: folder });
   const [jobsDir, basesDir] = [join(folder, 'jobs'), join(folder, 'bases')];
-  const shared = createSharedBases({ store, basesDir, jobsDir });
+  const shared = createSharedBases({ store, basesDir, jobsDir, deleted: () => [] });
   const pythonPath = join(folder, 'program');
   writeFileSync(pythonPath, program);
   chmodSync(pythonPath, 0o755);

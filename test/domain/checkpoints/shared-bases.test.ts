@@ -12,7 +12,7 @@ test('files of bases that nothing names are deleted, and what trials of exports 
   const basesDir = join(folder, 'bases');
   mkdirSync(basesDir);
   for (const name of ['a.gguf', 'b.partial', 'c.dry-run.json']) writeFileSync(join(basesDir, name), '');
-  const bases = createSharedBases({ store, basesDir, jobsDir: join(folder, 'jobs') });
+  const bases = createSharedBases({ store, basesDir, jobsDir: join(folder, 'jobs'), deleted: () => [] });
   assert.equal(await bases.sweep(), [join(basesDir, 'a.gguf')]);
   assert.equal(readdirSync(basesDir), ['c.dry-run.json']);
   store.close();

@@ -5,7 +5,9 @@ import * as assert from 'uvu/assert';
 import { openStore } from '../../../src/db/store.ts';
 import { createDatasets } from '../../../src/domain/datasets/datasets.ts';
 import { freezeRows } from '../../../src/domain/datasets/training-data.ts';
+import { createFrameLog } from '../../../src/domain/events/frame-log.ts';
 import { root, temporaryFolder } from '../../folders.ts';
+import { binOf } from '../bin/bin-of.ts';
 
 const rows = Array.from({ length: 12 }, (_, index) => `{"input":"a ${index}","output":"b"}\n`).join('');
 
@@ -14,7 +16,12 @@ async function withDataset() {
   const dir = join(home, 'datasets');
   mkdirSync(dir);
   const store = openStore(join(home, 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
-  const datasets = createDatasets(dir, store.datasets, { uploadsAtOnce: 2 });
+  const bin = binOf(
+    store,
+    createFrameLog(store, () => undefined),
+    home,
+  );
+  const datasets = createDatasets(dir, store.datasets, { uploadsAtOnce: 2 }, bin);
   async function* pieces() {
     yield Buffer.from(rows);
   }

@@ -8,6 +8,7 @@ import { createFrameLog, type Frame } from '../../../src/domain/events/frame-log
 import { createModelRemoval } from '../../../src/domain/models/model-removal.ts';
 import { createModels } from '../../../src/domain/models/models.ts';
 import { root, temporaryFolder } from '../../folders.ts';
+import { binOf } from '../bin/bin-of.ts';
 
 /** A core with one model, whose folder holds an adapter. */
 function setUp() {
@@ -15,7 +16,8 @@ function setUp() {
   const store = openStore(join(folder, 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const published: Frame[] = [];
   const frames = createFrameLog(store, (frame) => published.push(frame));
-  const models = createModels({ store, frames, modelsDir: folder });
+  const bin = binOf(store, frames, folder);
+  const models = createModels({ store, frames, bin, modelsDir: folder });
   const path = join(folder, 'model');
   mkdirSync(join(path, 'adapter'), { recursive: true });
   writeFileSync(join(path, 'adapter', 'weights'), 'x');
@@ -36,7 +38,7 @@ function setUp() {
       },
       ...{ modelName, datasetName: 'rows.jsonl', createdAt: '2026-01-01T00:00:00.000Z' },
     });
-  const remove = createModelRemoval({ store, models, users: [] });
+  const remove = createModelRemoval({ store, models, bin, users: [] });
   return { store, published, models, path, reference: String(id), train, remove };
 }
 

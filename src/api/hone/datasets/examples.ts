@@ -83,7 +83,11 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'PATCH /api/datasets/{name}': { ...stored, filename: 'tickets.jsonl', former_names: ['support.jsonl'] },
   'POST /api/datasets/{name}/copies': { ...stored, filename: 'support-copy.jsonl' },
-  'DELETE /api/datasets/{name}': { status: 'deleted', message: 'Dataset support.jsonl was deleted' },
+  'DELETE /api/datasets/{name}': {
+    status: 'deleted',
+    message: 'Dataset support.jsonl was deleted',
+    bin_id: '3c1f7c1e-52d7-4b0a-9f2b-6a51a1d0c7be',
+  },
   'POST /api/datasets/{name}/convert': { ...dataset, filename: 'alpaca-converted.jsonl' },
   'GET /api/examples': {
     examples: [

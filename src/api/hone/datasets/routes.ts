@@ -1,8 +1,9 @@
+import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
 import type { Dataset } from '../../../domain/datasets/dataset.ts';
 import type { RowsWanted } from '../../../domain/datasets/rows/row-page.ts';
 import type { Services } from '../../../domain/services.ts';
 import { route } from '../../../http/route.ts';
-import { confirmation, errorBody, refused, tag } from '../common.ts';
+import { deletion, errorBody, refused, tag } from '../common.ts';
 import { presentDatasetDetail, presentStored } from './presenters.ts';
 import { noDataset, tooManyUploads } from './responses.ts';
 import * as s from './schemas.ts';
@@ -74,10 +75,11 @@ export function datasetRoutes(services: Services) {
       path: '/api/datasets/{name}',
       tag,
       summary: 'Delete a dataset; jobs keep their own copy of the rows',
-      responses: { 200: { description: 'The dataset was deleted', schema: confirmation }, 404: noDataset },
-      handle: async ({ params }) => {
-        await datasets.remove(params.name);
-        return { status: 'deleted', message: `Dataset ${params.name} was deleted` };
+      query: deletionQuery,
+      responses: { 200: { description: 'The dataset was deleted', schema: deletion }, 404: noDataset },
+      handle: async ({ params, query }) => {
+        const binId = await datasets.remove(params.name, query.permanently);
+        return { status: 'deleted', message: `Dataset ${params.name} was deleted`, bin_id: binId };
       },
     }),
     route({

@@ -55,5 +55,9 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/evaluations': queuedEvaluation,
   'GET /api/evaluations': { evaluations: [evaluation] },
   'GET /api/evaluations/{evaluation_id}': evaluationDetail,
-  'DELETE /api/evaluations/{evaluation_id}': { status: 'deleted', message: 'eval_2 was deleted' },
+  'DELETE /api/evaluations/{evaluation_id}': {
+    status: 'deleted',
+    message: 'eval_2 was deleted',
+    bin_id: '3c1f7c1e-52d7-4b0a-9f2b-6a51a1d0c7be',
+  },
 };

@@ -1,3 +1,4 @@
+import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
 import {
   evaluationExample,
   evaluationPaths,
@@ -5,7 +6,7 @@ import {
 } from '../../../domain/evaluations/evaluation-request.ts';
 import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { deletion, errorBody, tag } from '../common.ts';
 import { evaluationNumber, presentDetail, presentEvaluation } from './presenters.ts';
 import * as s from './schemas.ts';
 
@@ -53,13 +54,14 @@ export function evaluationRoutes({ evaluations }: Services) {
       path: '/api/evaluations/{evaluation_id}',
       tag,
       summary: 'Delete an evaluation; one that is queued or running is cancelled',
+      query: deletionQuery,
       responses: {
-        200: { description: 'The evaluation was deleted', schema: confirmation },
+        200: { description: 'The evaluation was deleted', schema: deletion },
         404: noEvaluation,
       },
-      handle: async ({ params }) => {
-        await evaluations.remove(evaluationNumber(params.evaluation_id));
-        return { status: 'deleted', message: `${params.evaluation_id} was deleted` };
+      handle: async ({ params, query }) => {
+        const binId = await evaluations.remove(evaluationNumber(params.evaluation_id), query.permanently);
+        return { status: 'deleted', message: `${params.evaluation_id} was deleted`, bin_id: binId };
       },
     }),
   ];

@@ -145,5 +145,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     message: 'Starting the trainer',
   },
   'POST /api/jobs/{job_id}/stop': stopped,
-  'DELETE /api/jobs/{job_id}': { status: 'deleted', message: 'Job train_7 was deleted' },
+  'DELETE /api/jobs/{job_id}': {
+    status: 'deleted',
+    message: 'Job train_7 was deleted',
+    bin_id: '3c1f7c1e-52d7-4b0a-9f2b-6a51a1d0c7be',
+  },
 };

@@ -1,7 +1,8 @@
+import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
 import { jobName } from '../../../domain/job-record/job.ts';
 import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { deletion, errorBody, tag } from '../common.ts';
 import * as i from '../identity.ts';
 import { jobDetailOf } from './job-detail.ts';
 import { jobNumber } from './job-number.ts';
@@ -95,15 +96,16 @@ export function jobRoutes(services: Services) {
       path: '/api/jobs/{job_id}',
       tag,
       summary: 'Delete a job with its checkpoints and logs; its model is kept',
+      query: deletionQuery,
       responses: {
-        200: { description: 'The job was deleted', schema: confirmation },
+        200: { description: 'The job was deleted', schema: deletion },
         404: noJob,
         409: conflict,
       },
-      handle: async ({ params }) => {
+      handle: async ({ params, query }) => {
         const id = jobNumber(params.job_id);
-        await store.remove(id);
-        return { status: 'deleted', message: `Job ${jobName(id)} was deleted` };
+        const binId = await store.remove(id, query.permanently);
+        return { status: 'deleted', message: `Job ${jobName(id)} was deleted`, bin_id: binId };
       },
     }),
   ];

@@ -1,10 +1,11 @@
 import * as v from 'valibot';
 import { isBaseName } from '../../../domain/base-models/local-models.ts';
+import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
 import type { ChatSummary, StoredChat } from '../../../domain/playground/chats.ts';
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, refused, tag } from '../common.ts';
+import { deletion, errorBody, refused, tag } from '../common.ts';
 import * as s from './chat-schemas.ts';
 
 const noChat: ResponseDoc = { description: 'Chat not found', schema: errorBody };
@@ -116,10 +117,11 @@ export function chatRoutes({ chats, localModels }: Services) {
       path: '/api/playground/chats/{chat_id}',
       tag,
       summary: 'Delete a chat',
-      responses: { 200: { description: 'The chat was deleted', schema: confirmation }, 404: noChat },
-      handle: ({ params }) => {
-        chats.remove(params.chat_id);
-        return { status: 'deleted', message: `Chat ${params.chat_id} was deleted` };
+      query: deletionQuery,
+      responses: { 200: { description: 'The chat was deleted', schema: deletion }, 404: noChat },
+      handle: async ({ params, query }) => {
+        const binId = await chats.remove(params.chat_id, query.permanently);
+        return { status: 'deleted', message: `Chat ${params.chat_id} was deleted`, bin_id: binId };
       },
     }),
   ];

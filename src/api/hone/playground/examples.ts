@@ -43,7 +43,11 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/playground/chats/{chat_id}': wholeChat,
   'PUT /api/playground/chats/{chat_id}': wholeChat,
   'PATCH /api/playground/chats/{chat_id}': { ...summary, name: 'A lost parcel', title: 'A lost parcel' },
-  'DELETE /api/playground/chats/{chat_id}': { status: 'deleted', message: 'Chat c1 was deleted' },
+  'DELETE /api/playground/chats/{chat_id}': {
+    status: 'deleted',
+    message: 'Chat c1 was deleted',
+    bin_id: '3c1f7c1e-52d7-4b0a-9f2b-6a51a1d0c7be',
+  },
   'GET /api/playground/memory': {
     total_bytes: 16_777_216_000,
     free_bytes: 9_663_676_416,

@@ -61,5 +61,9 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/sweeps': { sweeps: [sweepSummary] },
   'GET /api/sweeps/{sweep_id}': sweep,
   'POST /api/sweeps/{sweep_id}/stop': { ...sweep, state: 'stopped', ended_at: '2026-11-21T13:10:00.000Z' },
-  'DELETE /api/sweeps/{sweep_id}': { status: 'deleted', message: 'sweep_3 was deleted' },
+  'DELETE /api/sweeps/{sweep_id}': {
+    status: 'deleted',
+    message: 'sweep_3 was deleted',
+    bin_id: '3c1f7c1e-52d7-4b0a-9f2b-6a51a1d0c7be',
+  },
 };

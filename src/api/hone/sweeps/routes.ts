@@ -1,4 +1,5 @@
 import { unfinishedStates } from '../../../contract/jobs.ts';
+import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
 import { displayNameOf } from '../../../domain/job-record/job.ts';
 import type { Services } from '../../../domain/services.ts';
 import {
@@ -13,7 +14,7 @@ import { sweepExample, sweepRequest } from '../../../domain/sweeps/sweep-request
 import { trainingPaths } from '../../../domain/training/training-request.ts';
 import { AppError } from '../../../errors.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { confirmation, errorBody, tag } from '../common.ts';
+import { deletion, errorBody, tag } from '../common.ts';
 import * as s from './schemas.ts';
 
 const noSweep: ResponseDoc = { description: 'Sweep not found', schema: errorBody };
@@ -73,14 +74,15 @@ export function sweepRoutes({ sweeps }: Services) {
       path: '/api/sweeps/{sweep_id}',
       tag,
       summary: 'Delete a sweep with the jobs of its trials; their models are kept',
+      query: deletionQuery,
       responses: {
-        200: { description: 'The sweep was deleted', schema: confirmation },
+        200: { description: 'The sweep was deleted', schema: deletion },
         404: noSweep,
         409: conflict,
       },
-      handle: async ({ params }) => {
-        await sweeps.remove(sweepNumber(params.sweep_id));
-        return { status: 'deleted', message: `${params.sweep_id} was deleted` };
+      handle: async ({ params, query }) => {
+        const binId = await sweeps.remove(sweepNumber(params.sweep_id), query.permanently);
+        return { status: 'deleted', message: `${params.sweep_id} was deleted`, bin_id: binId };
       },
     }),
   ];

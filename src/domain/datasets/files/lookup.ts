@@ -35,9 +35,9 @@ export function createLookup(
   }
 
   /** @throws AppError `conflict` if there is a file of this name, or will be. */
-  function requireFree(name: string): void {
+  function requireFree(name: string, advice = 'Choose another name.'): void {
     if (writer.isFree(name) && !existsSync(join(dir, name))) return;
-    throw new AppError('conflict', `There is a dataset ${name} already. Choose another name.`);
+    throw new AppError('conflict', `There is a dataset ${name} already. ${advice}`);
   }
 
   return { named, ofVersion, requireFree, requireVersion };

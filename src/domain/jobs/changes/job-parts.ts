@@ -2,6 +2,7 @@ import type { Store } from '../../../db/store.ts';
 import type { JobRow } from '../../../db/tables/jobs.ts';
 import type { Launcher } from '../../../trainer/processes/launcher.ts';
 import type { JobSpec } from '../../../trainer/protocol.ts';
+import type { Bin } from '../../bin/bin.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
 import type { Models } from '../../models/models.ts';
 import type { JudgedRequest, Judges } from '../../training/judge-request.ts';
@@ -12,6 +13,7 @@ import type { TimeSources } from '../run/plan-run.ts';
 export interface JobsOptions {
   readonly store: Store;
   readonly frames: FrameLog;
+  readonly bin: Bin;
   readonly models: Models;
   readonly launcher: Launcher;
   /** What tells how long a run will take. */

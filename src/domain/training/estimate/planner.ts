@@ -10,6 +10,7 @@ import { type ModelSize, reviewed } from '../../base-models/model-size.ts';
 import { modelNotes, whyUnusable } from '../../base-models/model-verdict.ts';
 import type { Selection } from '../../base-models/selection.ts';
 import { sizeWarnings } from '../../datasets/size-guidance.ts';
+import { makeRoom } from '../../machine/disk-room.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { defaultProvider, defaultStrategy } from '../../machine/trainer-registry.ts';
 import { checkChoices } from '../judge-choices.ts';
@@ -212,8 +213,12 @@ export function createPlanner(
 
     async checkDisk(judged) {
       const reserved = await reservedBy(await options.otherRuns(), judged.context);
-      const shortage = await shortageOf(runNeed(judged.size, judged, judged.disk), reserved);
-      if (shortage !== null) throw diskFull(shortage);
+      const find = () => shortageOf(runNeed(judged.size, judged, judged.disk), reserved);
+      const shortage = await find();
+      if (shortage === null) return;
+      await makeRoom(shortage.where, shortage.neededBytes - shortage.freeBytes);
+      const left = await find();
+      if (left !== null) throw diskFull(left);
     },
 
     async sizeWarnings(numExamples, modelName) {
