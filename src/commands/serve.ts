@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { createAnthropicFace } from '../api/anthropic/face.ts';
 import { createFinetuneFace } from '../api/finetune/face.ts';
 import { createFlatFace } from '../api/flat/face.ts';
 import { createHoneFace } from '../api/hone/face.ts';
@@ -141,7 +142,10 @@ function tryToWrite(logger: Logger, write: () => void): void {
 }
 
 function composeFaces(services: Services): Pick<ServerOptions, 'faces' | 'fallback'> {
-  const faces: Face[] = [createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)];
+  const faces: Face[] = [
+    ...[createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)],
+    createAnthropicFace(services),
+  ];
   const hone = createHoneFace(services, () =>
     buildOpenApi(
       faces,

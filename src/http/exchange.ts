@@ -13,6 +13,7 @@ const keptHeaders = [
   'content-type',
   'content-length',
   'authorization',
+  'x-api-key',
   'cookie',
   'if-none-match',
   'accept-encoding',

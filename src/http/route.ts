@@ -4,8 +4,8 @@ import * as v from 'valibot';
 import { AppError, type FieldIssue } from '../errors.ts';
 import type { Area, PathKind } from './access/gate.ts';
 import type { Exchange } from './exchange.ts';
-import { accept, type MoreFaults, parseInput, refuseWith } from './parse-input.ts';
-import { parseJson } from './parse-json.ts';
+import { accept, type MoreFaults, parseInput, refuseWith } from './parsing/parse-input.ts';
+import { parseJson } from './parsing/parse-json.ts';
 import { Reply } from './reply.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

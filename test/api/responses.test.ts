@@ -1,4 +1,6 @@
-/** `/v1/responses` with the stock client, on models of random weights and such as always say the same. */
+/**
+ * `/v1/responses` with the stock client, and `/v1/messages`, on models of random weights and such as always say the same.
+ */
 import OpenAI from 'openai';
 import type {
   ResponseCreateParamsNonStreaming as Params,
@@ -7,7 +9,7 @@ import type {
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { searchFolder } from '../hub/canaries.ts';
-import { endAll, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
 import { storeModel } from '../stored-model.ts';
 import { readDescription } from './description.ts';
 
@@ -308,6 +310,104 @@ test('what is not supported is refused by its name', async () => {
   assert.is((await client.responses.create({ ...asked, ...harmless } as Params)).output_text, 'abc');
   const missing = await client.responses.create({ ...asked, model: 'none' }).catch((thrown) => thrown);
   assert.equal([missing.status, missing.code], [404, 'model_not_found']);
+});
+
+/** Asks for a message, whole and in events, whose deltas must come to the same. */
+async function message(body: object): Promise<Json> {
+  const { check } = await readDescription(service);
+  const whole = await service.call('POST', '/v1/messages', body);
+  check('POST', '/v1/messages', whole);
+  assert.is(whole.status, 200, JSON.stringify(whole.body));
+  const answer = await fetch(`${service.url}/v1/messages`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    body: JSON.stringify({ ...body, stream: true }),
+  });
+  const events: Json[] = (await answer.text())
+    .trimEnd()
+    .split('\n\n')
+    .map((event) => {
+      const [name, data = ''] = event.split('\n');
+      const parsed = JSON.parse(data.slice('data: '.length));
+      assert.is(name, `event: ${parsed.type}`);
+      return parsed;
+    });
+  const blocks: Json[] = [];
+  let json = '';
+  for (const { type, index, content_block: block, delta } of events.slice(1, -2)) {
+    if (type === 'content_block_start') [blocks[index], json] = [{ ...block }, ''];
+    const { partial_json: part = '', type: _type, ...texts } = type === 'content_block_delta' ? delta : {};
+    json += part;
+    for (const [name, text] of Object.entries(texts)) blocks[index][name] += text;
+    if (type === 'content_block_stop' && json !== '') blocks[index].input = JSON.parse(json);
+  }
+  const [begun, end, last] = [events[0], events.at(-2), events.at(-1)];
+  assert.equal(
+    [begun?.type, begun?.message.content, end?.type, last],
+    [...['message_start', [], 'message_delta'], { type: 'message_stop' }],
+  );
+  const alike = (content: Json[]) => content.map((block) => ({ ...block, id: null }));
+  assert.equal(alike(blocks), alike(whole.body.content));
+  assert.equal(end?.delta, { stop_reason: whole.body.stop_reason, stop_sequence: whole.body.stop_sequence });
+  assert.is(end?.usage.output_tokens, whole.body.usage.output_tokens);
+  return whole.body;
+}
+
+test('a message is answered in Anthropic’s shape, whole and streamed', async () => {
+  const user = { role: 'user', content: 'Hi' };
+  const body = { model: 'abc', max_tokens: 50, temperature: 0, messages: [user] };
+  const said = await message({ ...body, system: [{ type: 'text', text: 'Be kind.' }] });
+  assert.equal(said.content, [{ type: 'text', text: 'abc' }]);
+  assert.equal([said.stop_reason, said.stop_sequence], ['end_turn', null]);
+  const { input_tokens: fresh, cache_read_input_tokens: kept } = said.usage;
+  const counted = await service.call('POST', '/v1/messages/count_tokens', {
+    ...{ model: 'abc', system: 'Be kind.', messages: [user] },
+  });
+  assert.equal(counted.body, { input_tokens: fresh + kept });
+  assert.is((await message({ ...body, max_tokens: 1 })).stop_reason, 'max_tokens');
+  const stopped = await message({ ...body, stop_sequences: ['c'] });
+  assert.equal(
+    [stopped.content[0].text, stopped.stop_reason, stopped.stop_sequence],
+    ['ab', 'stop_sequence', 'c'],
+  );
+  const begun = await message({ ...body, messages: [user, { role: 'assistant', content: 'a' }] });
+  assert.is(begun.content[0].text, 'bc', 'an answer that has begun goes on');
+  const thought = await message({ ...body, model: 'thinker' });
+  assert.equal(
+    thought.content.map((block: Json) => block.thinking ?? block.text),
+    ['a', 'y'],
+  );
+
+  const tool = { name: 'weather', strict: true, input_schema: parameters };
+  const choice = { type: 'tool', name: 'weather', disable_parallel_tool_use: true };
+  const calling = { ...body, model: 'random', max_tokens: 400, tools: [tool], tool_choice: choice };
+  const call = await message(calling);
+  assert.equal([call.stop_reason, call.content.length, call.content[0].name], ['tool_use', 1, 'weather']);
+  assert.equal(Object.keys(call.content[0].input), ['place', 'days']);
+  const result = { type: 'tool_result', tool_use_id: call.content[0].id, content: '12 degrees' };
+  const turns = [user, { role: 'assistant', content: call.content }, { role: 'user', content: [result] }];
+  assert.is((await message({ ...body, messages: turns })).content[0].text, 'abc');
+  const format = { type: 'json_schema', schema: parameters };
+  const json = await message({ ...body, model: 'random', max_tokens: 300, output_config: { format } });
+  assert.equal(Object.keys(JSON.parse(json.content[0].text)), ['place', 'days']);
+
+  const refused: [more: object, words: string][] = [
+    [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools.0.type'],
+    [{ tools: [tool, tool] }, 'tools'],
+    [{ tool_choice: { type: 'any' } }, 'tool_choice'],
+    [{ messages: [{ role: 'user', content: [{ type: 'image', source: {} }] }] }, 'messages.0.content.0.type'],
+    [{ messages: [{ role: 'user', content: [result] }] }, 'messages.0.content.0.tool_use_id'],
+    [{ tools: [tool], output_config: { format } }, 'output_config'],
+    [{ max_tokens: null }, 'max_tokens'],
+    [{ container: 'c' }, 'container'],
+    [{ messages: [{ role: 'user', content: 'x'.repeat(5000) }] }, 'prompt is too long: '],
+  ];
+  for (const [more, words] of refused) {
+    const { status, body: answer } = await service.call('POST', '/v1/messages', { ...body, ...more });
+    assert.equal([status, answer.type, answer.error.type], [400, 'error', 'invalid_request_error'], words);
+    assert.match(answer.error.message, words);
+  }
+  const missing = await service.call('POST', '/v1/messages', { ...body, model: 'none' });
+  assert.equal([missing.status, missing.body.error.type], [404, 'not_found_error']);
 });
 
 test('an answer ends when its client leaves', async () => {

@@ -10,6 +10,7 @@ const forInference = new Set([
   ...['POST /v1/embeddings', 'POST /v1/responses'],
   ...['GET', 'DELETE'].map((method) => `${method} /v1/responses/{response_id}`),
   'GET /v1/responses/{response_id}/input_items',
+  ...['POST /v1/messages', 'POST /v1/messages/count_tokens'],
 ]);
 
 testAccess((test, fixture, origins) => {
@@ -23,6 +24,11 @@ testAccess((test, fixture, origins) => {
     const fields = Object.keys(body).sort().join();
     if (set === 'openai') {
       return body.error?.code === 'invalid_api_key' && fields === 'error' ? null : JSON.stringify(body);
+    }
+    if (set === 'anthropic') {
+      return body.error?.type === 'authentication_error' && fields === 'error,type'
+        ? null
+        : JSON.stringify(body);
     }
     return fields === (set === 'finetune' ? 'detail' : 'detail,error,status_code')
       ? null
@@ -70,6 +76,12 @@ testAccess((test, fixture, origins) => {
         assert.is(status, 200, path);
         assert.match(text, '<!doctype html>');
       }
+    });
+
+    test(`a key may come in x-api-key, ${origin}`, async () => {
+      const statusWith = async (key: string) =>
+        (await ask(origin, 'GET', '/v1/models', { headers: { 'x-api-key': key } })).status;
+      assert.equal([await statusWith(keys.right), await statusWith(keys.wrong)], [200, 401]);
     });
 
     test(`another spelling of a path opens nothing, ${origin}`, async () => {

@@ -2,7 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as v from 'valibot';
 import { AppError } from '../../src/errors.ts';
-import { accept, parseInput, refuseWith } from '../../src/http/parse-input.ts';
+import { accept, parseInput, refuseWith } from '../../src/http/parsing/parse-input.ts';
 
 const schema = v.strictObject({
   name: v.string(),

@@ -1,6 +1,6 @@
 /** The keys that a request presents: in its header and in its cookie. A query string is never looked at. */
 export interface Credentials {
-  /** The token of `Authorization: Bearer` (RFC 6750). */
+  /** The token of `Authorization: Bearer` (RFC 6750), or that of `x-api-key`, which Anthropic's clients send. */
   readonly bearer: string | null;
   /** The token of the session's cookie. */
   readonly session: string | null;
@@ -11,11 +11,11 @@ export interface Credentials {
  * @param cookieName of word characters
  */
 export function credentialsOf(
-  header: (name: 'authorization' | 'cookie') => string | undefined,
+  header: (name: 'authorization' | 'x-api-key' | 'cookie') => string | undefined,
   cookieName: string,
 ): Credentials {
   return {
-    bearer: /^bearer +(\S+) *$/i.exec(header('authorization') ?? '')?.[1] ?? null,
+    bearer: /^bearer +(\S+) *$/i.exec(header('authorization') ?? '')?.[1] ?? (header('x-api-key') || null),
     session: new RegExp(`(?:^|;\\s*)${cookieName}=([\\w-]+)`).exec(header('cookie') ?? '')?.[1] ?? null,
   };
 }

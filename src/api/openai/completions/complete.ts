@@ -9,9 +9,9 @@ import type {
   TokenChoice,
 } from '../../../domain/playground/playground.ts';
 import { asAppError } from '../../../errors.ts';
+import { createEventStream } from '../../../http/event-stream.ts';
 import type { Exchange } from '../../../http/exchange.ts';
 import { errorBody, namingInput } from '../errors.ts';
-import { createEventStream } from '../event-stream.ts';
 import { generateTogether, repeated } from './generate-together.ts';
 import { createTextLogprobs, presentChatLogprobs } from './logprobs.ts';
 

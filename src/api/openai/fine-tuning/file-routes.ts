@@ -2,7 +2,7 @@ import type { FineTuningFile } from '../../../domain/fine-tuning/fine-tuning-fil
 import type { Services } from '../../../domain/services.ts';
 import { sendFile } from '../../../http/file-reply.ts';
 import { withFilePart } from '../../../http/multipart.ts';
-import { accept, parseInput } from '../../../http/parse-input.ts';
+import { accept, parseInput } from '../../../http/parsing/parse-input.ts';
 import { Reply } from '../../../http/reply.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { badCursor, pageOf, unixSeconds } from '../page.ts';

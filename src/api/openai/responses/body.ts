@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { lengthBound } from '../../../domain/playground/generation-bounds.ts';
+import { textOr } from '../../../http/parsing/text-or.ts';
 import { common, only, wholeBetween } from '../completions/common-fields.ts';
 import { responseFormat, schemaFields } from '../completions/response-format.ts';
 import {
@@ -12,7 +13,7 @@ import {
 } from '../completions/tools.ts';
 import { metadata } from '../fine-tuning/job-schemas.ts';
 import { notList, or, unsupported } from '../schemas.ts';
-import { inputItem, textOr } from './items.ts';
+import { inputItem } from './items.ts';
 
 const { n: _choices, stream_options: _usage, ...fields } = common;
 

@@ -1,20 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import * as v from 'valibot';
+import { textOr } from '../../../http/parsing/text-or.ts';
 import { functionName } from '../completions/tools.ts';
 import { or } from '../schemas.ts';
 
 /** An identifier in OpenAI's form. */
 export const idOf = (prefix: string): string => `${prefix}_${randomBytes(24).toString('hex')}`;
-
-/** A text or a list, of which what is wrong is told by its place. */
-export function textOr<L extends v.GenericSchema>(list: L, message: string) {
-  const either = v.union([v.string(), list], message);
-  const run: (typeof either)['~run'] = (dataset, config) =>
-    Array.isArray(dataset.value)
-      ? (list['~run'](dataset, config) as ReturnType<(typeof either)['~run']>)
-      : either['~run'](dataset, config);
-  return { ...either, '~run': run };
-}
 
 const textPart = v.variant(
   'type',

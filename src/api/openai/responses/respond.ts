@@ -1,8 +1,8 @@
 import type { Playground, PlaygroundRequest } from '../../../domain/playground/playground.ts';
 import { asAppError } from '../../../errors.ts';
+import { createEventStream } from '../../../http/event-stream.ts';
 import type { Exchange } from '../../../http/exchange.ts';
 import { errorBody, namingInput } from '../errors.ts';
-import { createEventStream } from '../event-stream.ts';
 import { createAnswerItems } from './answer-items.ts';
 import { endedResponse } from './present-response.ts';
 import type { Response } from './schemas.ts';

@@ -1,4 +1,4 @@
-import { AppError, type FieldIssue } from '../errors.ts';
+import { AppError, type FieldIssue } from '../../errors.ts';
 
 /** Much deeper than any valid request. */
 const maximumDepth = 64;

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { AppError, type FieldIssue, inSentences } from '../errors.ts';
+import { AppError, type FieldIssue, inSentences } from '../../errors.ts';
 
 type Schema = v.GenericSchema<unknown, unknown>;
 

@@ -1,4 +1,4 @@
-import type { BodyWriter, Exchange } from '../../http/exchange.ts';
+import type { BodyWriter, Exchange } from './exchange.ts';
 
 /** A response of server-sent events. */
 export interface EventStream {
