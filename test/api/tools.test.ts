@@ -49,7 +49,8 @@ const named = { type: 'function' as const, function: { name: 'weather' } };
 
 test('an answer that must be a call is one, in the style of each model, whole and streamed', async () => {
   for (const model of ['qwen', 'mistral', 'deepseek', 'gemma']) {
-    const body = { ...asked, model, tool_choice: named };
+    // Random weights find white space as likely as its absence: it may differ between two answers.
+    const body = { ...asked, model, tool_choice: named, cache: false };
     const [choice] = (await client.chat.completions.create(body)).choices;
     assert.is(choice?.finish_reason, 'tool_calls', model);
     assert.is(choice?.message.content, null);
@@ -77,7 +78,7 @@ test('an answer that must be a call is one, in the style of each model, whole an
       }
       ends.add(choices[0]?.finish_reason ?? null);
     }
-    assert.is(text, call.function.arguments);
+    assert.equal(JSON.parse(text), given);
     assert.ok(pieces > (model === 'gemma' ? 1 : 3), `${pieces} pieces`);
     assert.equal([...ends], [null, 'tool_calls']);
   }
@@ -91,7 +92,7 @@ test('a call that the model begins by itself is held to a strict schema', async 
         tools,
         model: 'llama',
         temperature: 0,
-        max_tokens: 120,
+        max_tokens: 400,
       })
     ).choices[0];
   const choice = await ask([weather]);
@@ -157,7 +158,7 @@ test('what is wrong with tools is told by its place', async () => {
     [
       strictly({
         ...parameters,
-        properties: { ...parameters.properties, place: { type: 'string', pattern: 'a' } },
+        properties: { ...parameters.properties, place: { type: 'string', pattern: '(?=a)' } },
       }),
       'tools.1.function.parameters.properties.place.pattern',
     ],

@@ -40,7 +40,7 @@ test('a grammar is read, with calls in parallel where the style has them', async
           const style = toolStyleOf(template);
           if (style === null) throw new Error(template);
           const use = { tools, choice: 'required' as const, parallel, strict };
-          const grammar = await callGrammar(style, use, llama, written);
+          const grammar = callGrammar(style, use, written);
           assert.ok(await llama.createGrammar({ grammar }), style.name);
           assert.is(rootOf(grammar).includes('call)*'), parallel && isParallel, style.name);
         }

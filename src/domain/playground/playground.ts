@@ -32,7 +32,7 @@ import {
 
 export type { EmbedResult, GenerateResult, RatedToken, TokenChoice } from '../../inference/engine/engine.ts';
 export type { ToolUse } from '../../inference/protocol/generation.ts';
-export { jsonSchemaFaults, type SchemaFault } from '../../inference/worker/json-schema.ts';
+export { jsonSchemaFaults, type SchemaFault } from '../../inference/schema/read-schema.ts';
 export type { OnAnswer, PlaygroundAnswer } from './answer-parts.ts';
 export type { CallDelta } from './calls/tool-split.ts';
 

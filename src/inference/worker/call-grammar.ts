@@ -1,29 +1,16 @@
-import type { getLlama } from 'node-llama-cpp';
-import { AppError } from '../../errors.ts';
 import type { ToolUse } from '../protocol/generation.ts';
+import { literal } from '../schema/notation.ts';
+import { readJsonSchema } from '../schema/read-schema.ts';
 import type { Tool } from '../template/message.ts';
 import type { ToolStyle } from '../template/tool-styles.ts';
-import { readJsonSchema } from './json-schema.ts';
 
-type Llama = Awaited<ReturnType<typeof getLlama>>;
 type Json = Record<string, unknown>;
 
-const literal = (text: string): string => (text === '' ? '' : JSON.stringify(text).replaceAll('\\/', '/'));
+const anything: Json = { type: 'object' };
 
-const anything = { type: 'object', additionalProperties: true };
-
-/** What the arguments of a tool must be: as its schema says where the grammar can express it, else any object. */
-function argumentsOf({ function: { name, parameters } }: Tool, strict: ToolUse['strict']): Json[] {
-  if (parameters === undefined) return strict.includes(name) ? [{ type: 'object' }] : [anything];
-  const { schema, faults } = readJsonSchema(parameters);
-  if (faults.length > 0 || Object.keys(parameters).length === 0) return [anything];
-  const { properties = {} } = schema as { properties?: Json };
-  const required = (parameters.required ?? []) as readonly string[];
-  if (strict.includes(name) || Object.keys(properties).every((key) => required.includes(key)))
-    return [schema];
-  // The grammar knows no property that may be left out: either all that may are there, or none.
-  const needed = Object.fromEntries(Object.entries(properties).filter(([key]) => required.includes(key)));
-  return [schema, { ...schema, properties: needed }];
+/** What the arguments of a tool must be: as its schema says where that can be a grammar, else any object. */
+function argumentsOf({ function: { parameters = anything } }: Tool): Json {
+  return readJsonSchema(parameters).faults.length > 0 ? anything : { type: 'object', ...parameters };
 }
 
 /** The tools that an answer may call. */
@@ -51,39 +38,12 @@ export function begunCall(style: ToolStyle, text: string): string | null {
 /**
  * The grammar of an answer that is a call, in the notation of llama.cpp (GBNF).
  * @param written what there is of it already, as `begunCall` has it; without it an object may have other white space
- * @throws AppError `invalid` when the schemas of the tools cannot be made a grammar.
  */
-export async function callGrammar(
-  style: ToolStyle,
-  use: ToolUse,
-  llama: Llama,
-  written?: string,
-): Promise<string> {
+export function callGrammar(style: ToolStyle, use: ToolUse, written?: string): string {
   const { begin, between, end, open, separator, close, key, syntax } = style;
   const rules: string[] = [];
-  /** A rule for JSON of a schema; its own rules are named after it. */
-  async function json(name: string, schema: Json): Promise<void> {
-    let text: string;
-    try {
-      ({ grammar: text } = await llama.createGrammarForJsonSchema(schema as { type: 'object' }));
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new AppError('invalid', `The schemas of the tools cannot be made a grammar: ${reason}`, {
-        cause,
-      });
-    }
-    const [root = '', ...others] = text.split('\n');
-    const own = new Set(others.map((line) => line.slice(0, line.indexOf(' '))));
-    const renamed = (line: string) =>
-      line.replace(/"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[\w-]+/g, (part) =>
-        own.has(part) ? `${name}-${part}` : part,
-      );
-    // What it has behind the JSON ends an answer that is nothing else.
-    rules.push(
-      renamed(root.replace(/^root/, name).replace(/ "(\\n){4}" \[\\n\]\*$/, '')),
-      ...others.map(renamed),
-    );
-  }
+  /** A rule for JSON of a schema. */
+  const json = (name: string, schema: Json) => rules.push(...readJsonSchema(schema, name).rules);
 
   const tools = callable(use);
   const calls: string[] = [];
@@ -91,18 +51,18 @@ export async function callGrammar(
     const { name } = tool.function;
     const named = `call${index}`;
     const isFree = written !== undefined && !use.strict.includes(name);
-    const given = isFree ? [anything] : argumentsOf(tool, use.strict);
+    const given = isFree ? anything : argumentsOf(tool);
     if (syntax === 'object' && written !== undefined) {
-      await json(`${named}-json`, given.length === 1 ? (given[0] as Json) : { oneOf: given });
+      json(`${named}-json`, given);
       rules.push(`${named} ::= ${literal(`${name}", "${key}": `)} ${named}-json "}"`);
     } else if (syntax === 'object') {
-      const objects = given.map((one) => ({
-        type: 'object',
-        properties: { name: { const: name }, [key]: one },
-      }));
-      await json(named, objects.length === 1 ? (objects[0] as Json) : { oneOf: objects });
+      json(`${named}-json`, given);
+      const member = (text: string) => `${literal(JSON.stringify(text))} gap ":" gap`;
+      rules.push(
+        `${named} ::= "{" gap ${member('name')} ${literal(JSON.stringify(name))} gap "," gap ${member(key)} ${named}-json gap "}"`,
+      );
     } else if (syntax === 'named') {
-      await json(`${named}-json`, given.length === 1 ? (given[0] as Json) : { oneOf: given });
+      json(`${named}-json`, given);
       rules.push(`${named} ::= ${literal(name + separator)} ${named}-json`);
     } else if (syntax === 'gemma') {
       rules.push(`${named} ::= ${literal(name)} gemma-object`);
@@ -122,11 +82,15 @@ export async function callGrammar(
     `root ::= ${rule(first, several, literal(end))}`,
     `call ::= ${rule(literal(opening), 'called')}`,
     `called ::= ${rule(`( ${calls.join(' | ')} )`, literal(close))}`,
+    ...(syntax === 'object' && written === undefined ? [gapRule] : []),
     ...(syntax === 'gemma' ? gemmaRules(style.quote) : []),
     ...(syntax === 'tags' ? tagRules : []),
     ...rules,
   ].join('\n');
 }
+
+/** White space within JSON. */
+const gapRule = 'gap ::= | " " | "\\n" " "{0,16}';
 
 /** Any object in Gemma's notation. */
 const gemmaRules = (quote: string): string[] => [

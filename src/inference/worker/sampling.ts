@@ -9,9 +9,9 @@ import {
 } from 'node-llama-cpp';
 import { AppError } from '../../errors.ts';
 import type { GenerateOrder, ToolUse } from '../protocol/generation.ts';
+import { readJsonSchema } from '../schema/read-schema.ts';
 import type { ToolStyle } from '../template/tool-styles.ts';
 import { begunCall, callGrammar } from './call-grammar.ts';
-import { readJsonSchema } from './json-schema.ts';
 
 type Options = (answer: readonly Token[]) => SequenceEvaluateOptions;
 type Llama = Awaited<ReturnType<typeof getLlama>>;
@@ -22,17 +22,12 @@ const mostPunished = 4096;
 
 async function grammarOf(grammar: NonNullable<GenerateOrder['grammar']>, llama: Llama) {
   if (grammar.kind === 'json') return llama.getGrammarFor('json');
-  const { schema, faults } = readJsonSchema(grammar.schema);
+  const { rules, faults } = readJsonSchema(grammar.schema);
   const [first] = faults;
   if (first !== undefined) {
     throw new AppError('invalid', `The schema cannot be used at "${first.path}": ${first.message}.`);
   }
-  try {
-    return await llama.createGrammarForJsonSchema(schema as { type: 'object' });
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AppError('invalid', `The schema cannot be made a grammar: ${reason}`, { cause });
-  }
+  return llama.createGrammar({ grammar: rules.join('\n') });
 }
 
 function biasOf(order: GenerateOrder, model: LlamaModel, vocabulary: number): TokenBias | undefined {
@@ -135,7 +130,7 @@ export async function samplingOf(
     });
   const calling = async (written?: string) =>
     llama.createGrammar({
-      grammar: await callGrammar(style as ToolStyle, use as ToolUse, llama, written),
+      grammar: callGrammar(style as ToolStyle, use as ToolUse, written),
     });
   if (use === null || style === null) {
     const grammar = order.grammar && (await grammarOf(order.grammar, llama));
