@@ -73,14 +73,24 @@ test('the count of steps is the trainer’s: the held-out part is rounded, and r
     'Max sequence length': '64',
   });
   await showsSteps(page, '13');
-  // A service that is too busy for once is asked again.
+  // Typing does not wait for an estimate. A service that is too busy for once is asked again.
   let refused = 0;
-  await page.route('**/api/estimate', (route) => {
+  let answer = () => {};
+  const typed = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route('**/api/estimate', async (route) => {
     refused += 1;
+    await typed;
     return route.fulfill({ status: 503, json: { error: 'Unavailable', detail: 'Busy.', status_code: 503 } });
   });
   await page.getByLabel('Epochs', { exact: true }).fill('2');
   await until(() => refused > 0, 'the service is asked');
+  await page.getByLabel('Epochs', { exact: true }).fill('0');
+  await sees(page, 'Epochs must be');
+  await page.getByLabel('Epochs', { exact: true }).fill('2');
+  await page.getByText('Epochs must be').waitFor({ state: 'detached' });
+  answer();
   await showsSteps(page, '–');
   await page.unroute('**/api/estimate');
   await showsSteps(page, '26');
