@@ -57,6 +57,36 @@ test('duplicates, empty answers and overlap', async () => {
   });
 });
 
+async function findingsOf(name: string): Promise<number | null | undefined> {
+  const answer = await service.call('GET', '/api/datasets');
+  description.check('GET', '/api/datasets', answer);
+  return answer.body.datasets.find(({ filename }: Json) => filename === name)?.findings;
+}
+
+test('a dataset is analysed when it is stored, and again when its rows are others', async () => {
+  await service.upload(
+    'stored.jsonl',
+    lines([...rows.slice(0, 20), rows[3], { input: 'Why?', output: ' ' }]),
+  );
+  await until(async () => (await findingsOf('stored.jsonl')) === 2, 'the findings are counted');
+  assert.equal((await analyse('stored.jsonl')).body.empty_answers, { rows: 1, lines: [22] });
+  const { version } = (await service.call('GET', '/api/datasets/stored.jsonl')).body;
+  const edits = { version, deletions: [22] };
+  const edited = await service.call('PATCH', '/api/datasets/stored.jsonl/rows', edits);
+  assert.is(edited.status, 200, JSON.stringify(edited.body));
+  assert.equal((await analyse('stored.jsonl')).body.empty_answers, { rows: 0, lines: [] });
+  await until(async () => (await findingsOf('stored.jsonl')) === 1, 'they are counted again');
+  await service.call('PATCH', '/api/datasets/stored.jsonl', { filename: 'renamed.jsonl' });
+  await until(async () => (await findingsOf('renamed.jsonl')) === 1, 'also under its new name');
+  // What cannot be trained on is not analysed, and does not keep others waiting.
+  await service.upload('stored.jsonl', lines([{ input: 7 }]));
+  await service.upload('gone.jsonl', lines(rows));
+  await service.call('DELETE', '/api/datasets/gone.jsonl');
+  await service.upload('last.jsonl', lines([...rows.slice(0, 20), rows[3]]));
+  await until(async () => (await findingsOf('last.jsonl')) === 1, 'the next one is analysed');
+  assert.is(await findingsOf('stored.jsonl'), null);
+});
+
 test('lengths are those that the preview shows', async () => {
   const own = rows.slice(0, 30).map(({ input, output }) => ({
     messages: [
@@ -136,10 +166,15 @@ test('two at once, and none for a client that has left', async () => {
       () => 'left',
     ),
   );
-  await until(async () => (await analyse('own.jsonl')).status === 503, 'a third one is refused');
+  await service.upload('other.jsonl', lines(rows.slice(0, 20)));
+  const third = async () => (await analyse('own.jsonl', { validation_dataset: 'other.jsonl' })).status;
+  await until(async () => (await third()) === 503, 'a third one is refused');
+  // What was found when it was stored needs no place.
+  await until(async () => (await findingsOf('own.jsonl')) !== null, 'it was analysed when it was stored');
+  assert.is((await analyse('own.jsonl')).status, 200);
   control.abort();
   assert.equal(await Promise.all(leaving), ['left', 'left']);
-  await until(async () => (await analyse('own.jsonl')).status === 200, 'their places are free');
+  await until(async () => (await third()) === 200, 'their places are free');
 });
 
 test('without the native addon it is unavailable, and the answer tells how to build it', async () => {

@@ -76,7 +76,7 @@ test('GET /api/datasets: filename, num_examples, size_mb, uploaded_at of each', 
   const { datasets } = await get('GET', '/api/datasets');
   assert.is(datasets.length, 1);
   const fields = { filename: 'string', num_examples: 'integer', size_mb: 'number', uploaded_at: 'time' };
-  hasFields(datasets[0], fields, ['valid', 'shape', 'former_names']);
+  hasFields(datasets[0], fields, ['valid', 'shape', 'former_names', 'findings']);
 });
 
 test('POST /api/finetune/start_training: success, message, job_id (string)', async () => {

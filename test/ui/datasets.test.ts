@@ -262,8 +262,11 @@ test('an analysis tells lengths with the cut, duplicates, overlap and empty answ
   const text = (list: readonly object[]) => list.map((one) => JSON.stringify(one)).join('\n');
   await service.upload('looked.jsonl', text(rows));
   await service.upload('held.jsonl', text(Array.from({ length: 12 }, (_, index) => row(index + 25))));
-  const { page, faults } = await openPage(service.url, '/datasets/looked.jsonl');
-  // What is found at once, is shown and put right.
+  const { page, faults } = await openPage(service.url, '/datasets');
+  await page.getByRole('row', { name: /looked\.jsonl \d+ findings/ }).waitFor();
+  await keepPictures(page, 'datasets-findings');
+  await page.getByRole('link', { name: 'looked.jsonl' }).click();
+  // What was found at once, is shown and put right.
   const figures = () => page.locator('.figure', { hasText: 'Rows' }).first().locator('dd').textContent();
   await page.getByRole('link', { name: 'Show: 1 row repeats an earlier one' }).click();
   await sees(page, '2 of 34 rows');

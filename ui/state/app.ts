@@ -155,6 +155,9 @@ function take(frame: Frame): void {
     return;
   if (frame.type === 'analysis') {
     analysed.set(frame);
+    // The list tells in how many rows something was found.
+    if (frame.what === 'duplicates' && frame.done === frame.total && datasets.value.value !== null)
+      void datasets.refresh();
     return;
   }
   if (frame.type === 'model') {

@@ -74,6 +74,7 @@ export const examples: Readonly<Record<string, unknown>> = {
         valid: true,
         shape: 'input-output',
         former_names: [],
+        findings: 3,
       },
     ],
   },

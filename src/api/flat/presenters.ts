@@ -87,7 +87,8 @@ export function presentUpload(dataset: Dataset) {
   };
 }
 
-export function presentDataset(dataset: Dataset) {
+/** @param findings in how many rows an analysis has found something. */
+export function presentDataset(dataset: Dataset, findings: number | null) {
   return {
     filename: dataset.name,
     num_examples: dataset.numExamples,
@@ -96,5 +97,6 @@ export function presentDataset(dataset: Dataset) {
     valid: dataset.validation.valid,
     shape: dataset.validation.shape,
     former_names: dataset.formerNames,
+    findings,
   };
 }

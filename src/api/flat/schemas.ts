@@ -125,6 +125,8 @@ export const datasets = v.object({
       shape: v.nullable(v.string()),
       /** The names that it had before. */
       former_names: v.array(v.string()),
+      /** In how many rows something was found when it was stored, such as a duplicate; `null` while that is not known. */
+      findings: v.nullable(integer),
     }),
   ),
 });

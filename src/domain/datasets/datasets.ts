@@ -80,6 +80,10 @@ export interface Datasets extends Omit<DatasetChanges, 'put'> {
    * @throws AppError `invalid` with the first errors, or `not_found`.
    */
   forTraining(reference: string, shapes: readonly RowShape[] | null): Promise<TrainingData>;
+  /** As `fileVersion`. @throws AppError `not_found`. */
+  version(name: string): Promise<string>;
+  /** Calls `listener` with the name of each dataset that has other rows, is there or is gone. */
+  onChange(listener: (name: string) => void): void;
   /** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
   reconcile(): Promise<void>;
 }
@@ -87,10 +91,14 @@ export interface Datasets extends Omit<DatasetChanges, 'put'> {
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of short methods over the same files
 export function createDatasets(
   dir: string,
-  store: DatasetStore,
+  table: DatasetStore,
   limits: { readonly uploadsAtOnce: number },
   bin: Bin,
 ): Datasets {
+  const listeners: ((name: string) => void)[] = [];
+  const store = watched(table, (name) => {
+    for (const listener of listeners) listener(name);
+  });
   const writer = createDatasetWriter(dir, store, limits);
   const { receive, receiving } = writer;
   const files = createStoredFiles(dir, writer);
@@ -206,6 +214,10 @@ export function createDatasets(
       };
     },
 
+    version: (name) => read(get(name).name, fileVersion),
+
+    onChange: (listener) => void listeners.push(listener),
+
     reconcile: () => synchronize(dir, store, writer),
   };
 
@@ -216,3 +228,21 @@ export function createDatasets(
     return real && own && real.startsWith(own + sep) ? find(basename(real)) : null;
   }
 }
+
+/** A table of datasets that tells which of them have changed. */
+const watched = (table: DatasetStore, tell: (name: string) => void): DatasetStore => ({
+  ...table,
+  put(dataset) {
+    table.put(dataset);
+    tell(dataset.name);
+  },
+  rename(from, name) {
+    table.rename(from, name);
+    tell(from);
+    tell(name);
+  },
+  remove(name) {
+    table.remove(name);
+    tell(name);
+  },
+});

@@ -8,6 +8,7 @@ import type { Datasets } from '../datasets/datasets.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Judges, judgeRequest, judgeValidation } from './judge-request.ts';
 import type { Previewer } from './previewer.ts';
+import { createStoredAnalyses } from './stored-analyses.ts';
 import type { TrainingRequest } from './training-request.ts';
 
 /** What to analyse beside the rows themselves. */
@@ -52,12 +53,15 @@ export interface DatasetAnalysis {
    * @throws AppError `not_found`; `invalid` as a start does; `unavailable` when there are too many at once.
    */
   analyse(name: string, wanted: AnalysisWanted, signal: AbortSignal): Promise<Analysis>;
+  /** In how many rows of a dataset something was found when it was stored; `null` while that is not known. */
+  findings(name: string): number | null;
 }
 
 /** An analysis takes about 90 bytes of memory for each row. */
 const atOnce = 2;
 const retryAfterSeconds = 10;
 const binCount = 24;
+const rowsAlone: AnalysisWanted = { modelName: null, maxSeqLength: null, validationDataset: null };
 
 /** What is trained on rows of a shape. */
 const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy'>> = {
@@ -76,8 +80,18 @@ export function createDatasetAnalysis(options: {
 }): DatasetAnalysis {
   const { datasets, judges, previewer, frames } = options;
   let running = 0;
+  const stored = createStoredAnalyses({
+    datasets,
+    frames,
+    analyse: (name, signal) => analyse(name, rowsAlone, signal, () => {}),
+  });
 
-  async function analyse(name: string, wanted: AnalysisWanted, signal: AbortSignal): Promise<Analysis> {
+  async function analyse(
+    name: string,
+    wanted: AnalysisWanted,
+    signal: AbortSignal,
+    tell: (what: 'duplicates' | 'lengths', done: number, total: number) => void,
+  ): Promise<Analysis> {
     const { modelName, maxSeqLength, validationDataset } = wanted;
     const data = await datasets.forTraining(datasets.get(name).name, null);
     const faults = createFaults();
@@ -100,8 +114,6 @@ export function createDatasetAnalysis(options: {
           };
     // Told before the rows are read.
     if (request !== null) await judgeRequest(request, judges);
-    const tell = (what: 'duplicates' | 'lengths', done: number, total: number) =>
-      frames.send('analysis', null, { dataset: name, what, done, total });
     tell('duplicates', 0, 1);
     const duplicates = await findDuplicates({
       path: data.path,
@@ -129,7 +141,11 @@ export function createDatasetAnalysis(options: {
   }
 
   return {
+    findings: stored.findings,
     async analyse(name, wanted, signal) {
+      const hasRowsAlone = wanted.modelName === null && wanted.validationDataset === null;
+      const found = hasRowsAlone ? await stored.of(name) : null;
+      if (found !== null) return found;
       if (running >= atOnce) {
         throw new AppError(
           'unavailable',
@@ -139,7 +155,9 @@ export function createDatasetAnalysis(options: {
       }
       running += 1;
       try {
-        return await analyse(name, wanted, signal);
+        return await analyse(name, wanted, signal, (what, done, total) =>
+          frames.send('analysis', null, { dataset: name, what, done, total }),
+        );
       } finally {
         running -= 1;
       }

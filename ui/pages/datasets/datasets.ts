@@ -100,10 +100,19 @@ export class DatasetList extends LightElement {
     </div>`;
   }
 
-  private _row({ filename, num_examples, size_mb, uploaded_at, valid, shape }: Dataset): TemplateResult {
+  private _row({
+    filename,
+    num_examples,
+    size_mb,
+    uploaded_at,
+    valid,
+    shape,
+    findings,
+  }: Dataset): TemplateResult {
     return html`<tr>
       <th scope="row" class="named"><a href=${datasetPath(filename)}>${nameText(filename)}</a>
         ${valid ? nothing : html`<span class="badge" data-state="failed">invalid</span>`}
+        ${findings === null || findings === 0 ? nothing : html`<small class="muted">${formatCount(findings)} ${findings === 1 ? 'finding' : 'findings'}</small>`}
       </th>
       <td class="right">${formatCount(num_examples)}</td>
       <td class="wrap spare-narrow">${shape === null ? nothing : shapeFields(shape)}</td>
