@@ -4,7 +4,7 @@ import type { Child } from '../../elements/child.ts';
 import { formatCount } from '../../elements/format.ts';
 import { matcher } from '../../elements/highlight.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { asObject, cutText, messagesOf, rowFields, textOf } from './row-fields.ts';
+import { asObject, cutText, lastTurn, messagesOf, rowFields, sharedSystem, textOf } from './row-fields.ts';
 
 const cellLimit = 240;
 const fieldLimit = 12;
@@ -38,7 +38,9 @@ export class DatasetRows extends LightElement {
     const found = matcher(this.words);
     const objects = this.rows.map(asObject);
     const fields = [...new Set(objects.flatMap((row) => Object.keys(row)))].slice(0, fieldLimit);
-    return html`<div class="scroll-box" tabindex="0" role="region" aria-label=${this.label}>
+    const system = sharedSystem(objects);
+    return html`${system === null ? nothing : html`<p class="note wrap">System prompt of these rows: <bdi>${cutText(system, cellLimit, found)}</bdi></p>`}
+    <div class="scroll-box" tabindex="0" role="region" aria-label=${this.label}>
       <table class="rows preview">
         <thead>
           <tr>
@@ -48,7 +50,7 @@ export class DatasetRows extends LightElement {
           </tr>
         </thead>
         <tbody>
-          ${objects.map((row, index) => this._row(row, this.numbers[index] ?? index + 1, fields, found))}
+          ${objects.map((row, index) => this._row(row, this.numbers[index] ?? index + 1, fields, { found, isSystemTold: system !== null }))}
         </tbody>
       </table>
     </div>`;
@@ -70,7 +72,7 @@ export class DatasetRows extends LightElement {
     row: Record<string, unknown>,
     number: number,
     fields: readonly string[],
-    found: RegExp | null,
+    { found, isSystemTold }: { readonly found: RegExp | null; readonly isSystemTold: boolean },
   ): TemplateResult {
     const isOpen = this._open.has(number);
     return html`<tr>
@@ -85,7 +87,7 @@ export class DatasetRows extends LightElement {
             ${formatCount(number)}
           </button>
         </td>
-        ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field], found)}</bdi></td>`)}
+        ${fields.map((field) => html`<td class="wrap"><bdi>${cell(row[field], found, isSystemTold)}</bdi></td>`)}
         ${this.editable ? html`<td class="right">${this._tools(number)}</td>` : nothing}
       </tr>
       ${
@@ -106,12 +108,15 @@ declare global {
   }
 }
 
-/** A value, cut to what a cell can show. */
-function cell(value: unknown, found: RegExp | null): Child {
+/** A value, cut to what a cell can show; of a conversation the last turn, unless only others have the words looked for. */
+function cell(value: unknown, found: RegExp | null, isSystemTold: boolean): Child {
   const messages = messagesOf(value);
-  const text =
-    messages === null
-      ? textOf(value)
-      : messages.map(({ role, content }) => `${role}: ${textOf(content)}`).join(' · ');
-  return cutText(text, cellLimit, found);
+  if (messages === null) return cutText(textOf(value), cellLimit, found);
+  const last = lastTurn(messages, isSystemTold);
+  if (found === null || last.search(found) >= 0) return cutText(last, cellLimit, found);
+  return cutText(
+    messages.map(({ role, content }) => `${role}: ${textOf(content)}`).join(' · '),
+    cellLimit,
+    found,
+  );
 }

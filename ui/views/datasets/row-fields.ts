@@ -15,6 +15,41 @@ const isMessage = (value: unknown): value is Message =>
 export const messagesOf = (value: unknown): readonly Message[] | null =>
   Array.isArray(value) && value.length > 0 && value.every(isMessage) ? value : null;
 
+const instructing: readonly string[] = ['system', 'developer'];
+
+/** The system prompt of a conversation, with which it begins; `null` if it has none. */
+const systemOf = (messages: readonly Message[]): string | null => {
+  const [first] = messages;
+  return first !== undefined && instructing.includes(first.role) ? textOf(first.content) : null;
+};
+
+/** The system prompt that all conversations of some rows have; `null` if there is none, or they differ. */
+export function sharedSystem(rows: readonly Record<string, unknown>[]): string | null {
+  const found = rows.map((row) => {
+    const talks = Object.values(row)
+      .map(messagesOf)
+      .filter((messages) => messages !== null);
+    return talks.map(systemOf).find((system) => system !== null) ?? null;
+  });
+  const [first = null] = found;
+  return found.every((system) => system === first) ? first : null;
+}
+
+/** A conversation in short: its last question and the answer to it, after its system prompt unless that is told elsewhere. */
+export function lastTurn(messages: readonly Message[], isSystemTold: boolean): string {
+  const question = messages.findLastIndex(({ role }) => role === 'user');
+  const answer = messages.findLastIndex(({ role }, place) => role === 'assistant' && place > question);
+  const system = systemOf(messages);
+  const before =
+    messages.length - [question, answer].filter((place) => place >= 0).length - (system === null ? 0 : 1);
+  const shown = [question, answer].flatMap((place) => messages[place] ?? []);
+  return [
+    ...(system === null || isSystemTold ? [] : [`system: ${system}`]),
+    ...(before > 0 && shown.length > 0 ? [`${formatCount(before)} more`] : []),
+    ...(shown.length > 0 ? shown : messages).map(({ role, content }) => `${role}: ${textOf(content)}`),
+  ].join(' · ');
+}
+
 /** A value of a row as text. */
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
