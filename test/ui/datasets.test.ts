@@ -145,6 +145,15 @@ test('a file with errors leads to its page, which tells them; from there it is d
   await page.waitForURL(/\/datasets$/);
   await until(async () => (await page.getByText('bad.jsonl').count()) <= 1, 'the list has it no more');
   assert.is((await service.call('GET', '/api/datasets/bad.jsonl')).status, 404);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('link', { name: 'bad.jsonl' }).waitFor();
+  await service.call('DELETE', '/api/datasets/bad.jsonl');
+  await page.goto(`${service.url}/settings`);
+  await page.getByRole('button', { name: 'Delete bad.jsonl for good' }).waitFor();
+  await page.getByRole('button', { name: 'Restore bad.jsonl' }).click();
+  await sees(page, 'bad.jsonl was restored');
+  await service.call('DELETE', '/api/datasets/bad.jsonl');
+  await page.goto(`${service.url}/datasets`);
   await page.getByRole('link', { name: 'rows.jsonl' }).click();
   await page.getByRole('button', { name: 'Train on it' }).click();
   await hasDataset(page, 'rows.jsonl');

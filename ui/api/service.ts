@@ -29,6 +29,10 @@ export const service = {
   changeChat: (id: string, body: Body<'PATCH /api/playground/chats/{chat_id}'>) =>
     call('PATCH /api/playground/chats/{chat_id}', { path: { chat_id: id }, body, keepalive: true }),
   removeChat: (id: string) => call('DELETE /api/playground/chats/{chat_id}', { path: { chat_id: id } }),
+  bin: () => call('GET /api/bin'),
+  restore: (id: string) => call('POST /api/bin/{id}/restore', { path: { id } }),
+  purge: (id: string) => call('DELETE /api/bin/{id}', { path: { id } }),
+  emptyBin: () => call('DELETE /api/bin'),
   answerFigures: () => call('GET /api/playground/figures'),
   stopPreparing: () => call('DELETE /api/playground/preparing'),
   info: () => call('GET /api/info'),

@@ -8,6 +8,7 @@ export type Verdict = NonNullable<JobDetail['verdict']>;
 export type Session = Answer<'GET /api/session'>;
 export type AccessKey = Answer<'GET /api/keys'>['keys'][number];
 export type NewKey = Answer<'POST /api/keys'>;
+export type Bin = Answer<'GET /api/bin'>;
 export type Info = Answer<'GET /api/info'>;
 export type Dataset = Answer<'GET /api/datasets'>['datasets'][number];
 export type AnswerFigures = Answer<'GET /api/playground/figures'>;

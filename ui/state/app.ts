@@ -125,6 +125,12 @@ export function forgetRun(jobId: string, how: 'deleted' | 'discarded'): void {
   void jobs.refresh();
 }
 
+/** Notes that a run that was deleted is back. */
+export function recallRun(jobId: string): void {
+  if (runs.get(jobId)?.value.gone !== undefined) runs.delete(jobId);
+  void jobs.refresh();
+}
+
 function take(frame: Frame): void {
   if (frame.type !== 'gpu') latest.set(frame);
   if (frame.type === 'snapshot') {
@@ -142,7 +148,10 @@ function take(frame: Frame): void {
     return;
   }
   if (frame.type === 'identity') {
-    if (frame.job_id !== undefined) runs.get(frame.job_id)?.identify(frame);
+    const run = runs.get(frame.job_id ?? '');
+    // One that is told of after its deletion was restored.
+    if (run?.value.gone !== undefined) recallRun(frame.job_id ?? '');
+    else run?.identify(frame);
     renamed.ask();
     return;
   }

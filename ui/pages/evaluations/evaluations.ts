@@ -11,6 +11,7 @@ import { Reread } from '../../state/remote.ts';
 import { evaluationsPath } from '../../state/router.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
+import { tellDeletion } from '../../state/tell-deletion.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
 import { ListOrder } from '../../views/lists/list-order.ts';
@@ -169,7 +170,7 @@ export class Evaluations extends LightElement {
     const id = this._deleting;
     if (id === null) return nothing;
     const close = () => this.querySelector('dialog')?.close();
-    const content = html`<p>Its figures and the results of its rows are permanently deleted.</p>
+    const content = html`<p>It is kept in the bin for seven days if it has ended.</p>
       <div class="row end">
         <button type="button" @click=${close}>Cancel</button>
         <button
@@ -195,8 +196,7 @@ export class Evaluations extends LightElement {
 
   private async _remove(id: string): Promise<void> {
     await this._removal.run(async () => {
-      const { message } = await service.removeEvaluation(id);
-      toasts.show(message);
+      tellDeletion(await service.removeEvaluation(id), () => evaluations.refresh());
       this._chosen.keep(this._chosen.ids.filter((other) => other !== id));
     });
     if (this._removal.error !== null) toasts.show(this._removal.error.message, 'error');

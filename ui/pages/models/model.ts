@@ -6,21 +6,12 @@ import type { Identity, JobDetail, Lineage, ModelDetail } from '../../api/types.
 import { formatBytes, formatMoment } from '../../elements/format.ts';
 import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
-import {
-  choices,
-  datasets,
-  evaluations,
-  latest,
-  models,
-  pushed,
-  router,
-  runOf,
-  toasts,
-} from '../../state/app.ts';
+import { choices, datasets, evaluations, latest, models, pushed, router, runOf } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { asServiceError, Reread } from '../../state/remote.ts';
 import { session } from '../../state/session.ts';
 import { Watch } from '../../state/store.ts';
+import { tellDeletion } from '../../state/tell-deletion.ts';
 import '../../views/identity.ts';
 import '../../views/model-export.ts';
 import './model-files.ts';
@@ -239,7 +230,7 @@ export class ModelPage extends LightElement {
     }
     if (this._dialog !== 'delete') return nothing;
     const content = html`<p class="wrap">
-        Its files (${formatBytes(detail.size_mb * 1e6)}) are permanently deleted: the GGUF file, the adapter and the Modelfile.
+        Its files (${formatBytes(detail.size_mb * 1e6)}) are kept in the bin for seven days: the GGUF file, the adapter and the Modelfile.
         ${lineage.job_id === null ? nothing : 'The run and its charts are kept.'}
       </p>
       ${this._deletion.error === null ? nothing : serviceErrorPanel('Could not delete the model', this._deletion.error)}
@@ -256,8 +247,11 @@ export class ModelPage extends LightElement {
 
   private async _delete(): Promise<void> {
     await this._deletion.run(async () => {
-      const { message } = await service.removeModel(this.modelId);
-      toasts.show(message);
+      const { modelId } = this;
+      tellDeletion(await service.removeModel(modelId), () => {
+        models.renew();
+        router.go(`/models/${modelId}`);
+      });
       this.querySelector('dialog')?.close();
       await models.refresh();
       router.go('/models');

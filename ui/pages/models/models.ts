@@ -165,7 +165,7 @@ export class ModelList extends LightElement {
     const problem = jobIds.length < chosen.length ? 'The run of one of them was deleted' : null;
     return html`<hone-bulk-bar
       noun="model"
-      consequence="Their files are permanently deleted: the GGUF files, the adapters and the Modelfiles. Their runs are kept."
+      consequence="They are kept in the bin for seven days: the GGUF files, the adapters and the Modelfiles. Their runs are kept."
       .chosen=${chosen.map(({ model_id, display_name, name, tags }) => ({ id: model_id, name: `${display_name} (${name})`, tags }))}
       .removeOne=${(id: string) => service.removeModel(id)}
       .tagOne=${(id: string, tags: string[]) => service.identifyModel(id, { tags })}

@@ -146,7 +146,7 @@ export class History extends LightElement {
   private _bulk(): TemplateResult {
     return html`<hone-bulk-bar
       noun="run"
-      consequence="Their checkpoints, charts and logs are permanently deleted. Trained models are kept."
+      consequence="They are kept in the bin for seven days, with their checkpoints, charts and logs. Trained models are kept."
       .chosen=${this._chosen.entries.map(({ job_id, display_name, tags }) => ({ id: job_id, name: `${display_name} (${job_id})`, tags }))}
       .removeOne=${(id: string) => service.removeJob(id)}
       .tagOne=${(id: string, tags: string[]) => service.identifyJob(id, { tags })}

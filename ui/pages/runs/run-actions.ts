@@ -3,9 +3,10 @@ import { service } from '../../api/service.ts';
 import type { JobDetail } from '../../api/types.ts';
 import { fillFrom } from '../../settings/fill-from.ts';
 import { Action } from '../../state/action.ts';
-import { currentJobId, forgetRun, isKept, jobs, router, toasts } from '../../state/app.ts';
+import { currentJobId, forgetRun, isKept, jobs, recallRun, router, toasts } from '../../state/app.ts';
 import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
+import { tellDeletion } from '../../state/tell-deletion.ts';
 import '../../views/report-button.ts';
 import '../../views/runs/stop-dialog.ts';
 
@@ -102,8 +103,8 @@ export class RunActions {
     }
     if (this.#dialog === 'delete') {
       const content = html`<p>
-          Its checkpoints, charts and log are permanently deleted.
-          ${job.state === 'completed' ? 'The trained model is kept.' : 'The run can no longer be resumed.'}
+          It is kept in the bin for seven days, with its checkpoints, charts and log.
+          ${job.state === 'completed' ? 'The trained model is kept.' : 'Restore it to resume it.'}
         </p>
         <div class="row end">
           <button type="button" @click=${() => this.#closeDialog()}>Cancel</button>
@@ -139,10 +140,14 @@ export class RunActions {
 
   async #delete(): Promise<void> {
     await this.#do(async () => {
-      const { message } = await service.removeJob(this.#page.jobId);
+      const { jobId } = this.#page;
+      const deleted = await service.removeJob(jobId);
       this.#closeDialog();
-      forgetRun(this.#page.jobId, 'deleted');
-      toasts.show(message);
+      forgetRun(jobId, 'deleted');
+      tellDeletion(deleted, () => {
+        recallRun(jobId);
+        router.go(`/training/${jobId}`);
+      });
       router.go('/training/runs');
     });
   }

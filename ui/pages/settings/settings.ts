@@ -1,5 +1,6 @@
 import { html, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
+import './bin.ts';
 import './hub-token.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { figure, option, skeleton } from '../../elements/parts.ts';
@@ -68,6 +69,10 @@ export class SettingsPage extends LightElement {
       <section class="card" aria-labelledby="hub">
         <h2 id="hub">Hub</h2>
         <hone-hub-token></hone-hub-token>
+      </section>
+      <section class="card" aria-labelledby="bin">
+        <h2 id="bin">Bin</h2>
+        <hone-bin></hone-bin>
       </section>
       <section class="card" aria-labelledby="service">
         <h2 id="service">This service</h2>

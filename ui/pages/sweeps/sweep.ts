@@ -29,6 +29,7 @@ import { taskName } from '../../state/choice-words.ts';
 import { Remote } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
+import { tellDeletion } from '../../state/tell-deletion.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
 import { directionWords, sweepBadge, sweepPercent } from '../../views/sweep-words.ts';
 import { valueText } from './axes.ts';
@@ -257,10 +258,14 @@ export class SweepPage extends LightElement {
 
   private async _delete(): Promise<void> {
     await this._do(async () => {
-      const { message } = await service.removeSweep(this.sweepId);
+      const { sweepId } = this;
+      const deleted = await service.removeSweep(sweepId);
       this._closeDialog();
       void sweeps.refresh();
-      toasts.show(message);
+      tellDeletion(deleted, () => {
+        void sweeps.refresh();
+        router.go(`/training/sweeps/${sweepId}`);
+      });
       router.go('/training/sweeps');
     });
   }
@@ -268,8 +273,8 @@ export class SweepPage extends LightElement {
   private _dialog({ started }: Sweep): TemplateResult | typeof nothing {
     if (!this._isDeleting) return nothing;
     const content = html`<p>
-        ${started === 1 ? 'The run of its trial is' : `The runs of its ${formatCount(started)} trials are`} permanently deleted, with
-        their checkpoints, charts and logs. Trained models are kept.
+        ${started === 1 ? 'The run of its trial is' : `The runs of its ${formatCount(started)} trials are`} kept in the bin for seven
+        days, with their checkpoints, charts and logs. Trained models are kept.
       </p>
       <div class="row end">
         <button type="button" @click=${() => this._closeDialog()}>Cancel</button>

@@ -26,13 +26,14 @@ export class ChatList extends Remote<readonly ChatSummary[]> {
     void this.refresh();
   }
 
-  /** Deletes a chat; the result stores it again. @throws ServiceError */
+  /** Deletes a chat; the result brings it back. @throws ServiceError */
   async remove(id: string): Promise<() => Promise<void>> {
     const chat = await service.chat(id);
-    await service.removeChat(id);
+    const { bin_id } = await service.removeChat(id);
     void this.refresh();
     return async () => {
-      await service.putChat(id, chat);
+      if (bin_id === null) await service.putChat(id, chat);
+      else await service.restore(bin_id);
       void this.refresh();
     };
   }

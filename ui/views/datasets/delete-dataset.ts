@@ -4,7 +4,8 @@ import { service } from '../../api/service.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
-import { datasets, toasts } from '../../state/app.ts';
+import { datasets } from '../../state/app.ts';
+import { tellDeletion } from '../../state/tell-deletion.ts';
 
 /** The dialog that deletes a dataset. Fires `deleted` when it is gone, and `dismiss` when the dialog is closed. */
 @customElement('hone-delete-dataset')
@@ -18,7 +19,7 @@ export class DeleteDataset extends LightElement {
 
   private async _delete(): Promise<void> {
     await this._action.run(async () => {
-      toasts.show((await service.removeDataset(this.name)).message);
+      tellDeletion(await service.removeDataset(this.name), () => datasets.refresh());
       this.dispatchEvent(new CustomEvent('deleted'));
       this._close();
     });
@@ -26,7 +27,7 @@ export class DeleteDataset extends LightElement {
   }
 
   protected override render(): TemplateResult {
-    const content = html`<p>The file is permanently deleted. Runs keep their own copy of the rows.</p>
+    const content = html`<p>It is kept in the bin for seven days. Runs keep their own copy of the rows.</p>
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not delete the dataset', this._action.error)}
       <div class="row end">
         <button type="button" @click=${() => this._close()}>Cancel</button>

@@ -1,0 +1,105 @@
+import { html, nothing, type TemplateResult } from 'lit';
+import { customElement } from 'lit/decorators.js';
+import { service } from '../../api/service.ts';
+import type { Bin } from '../../api/types.ts';
+import { formatAgo, formatBytes } from '../../elements/format.ts';
+import { LightElement } from '../../elements/light-element.ts';
+import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
+import { datasets, evaluations, jobs, models, sweeps, toasts } from '../../state/app.ts';
+import { Remote } from '../../state/remote.ts';
+import { Watch } from '../../state/store.ts';
+
+const dayMs = 24 * 3_600_000;
+const daysLeft = (until: string) => {
+  const days = Math.max(0, Math.ceil((Date.parse(until) - Date.now()) / dayMs));
+  return days === 1 ? '1 day' : `${days} days`;
+};
+
+/** What was deleted in the last seven days: it can be restored, or deleted for good. */
+@customElement('hone-bin')
+export class BinList extends LightElement {
+  private readonly _bin = new Remote<Bin>(service.bin);
+  private readonly _action = new Action(this);
+
+  constructor() {
+    super();
+    new Watch(this, this._bin);
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void this._bin.refresh();
+  }
+
+  private async _do(work: () => Promise<{ readonly message: string }>): Promise<void> {
+    await this._action.run(async () => toasts.show((await work()).message));
+    await this._bin.refresh();
+  }
+
+  private async _restore(id: string): Promise<void> {
+    await this._do(() => service.restore(id));
+    for (const list of [datasets, evaluations, jobs, models, sweeps]) void list.refresh();
+  }
+
+  protected override render(): TemplateResult {
+    const { value, error } = this._bin.value;
+    if (value === null)
+      return error === null ? skeleton(2) : serviceErrorPanel('Could not load the bin', error);
+    const { entries, size_bytes: bytes } = value;
+    return html`<p class="muted">
+        What you delete stays here for seven days.
+        ${entries.length === 0 ? 'The bin is empty.' : `The bin has ${formatBytes(bytes)}; the oldest goes first when disk space runs short.`}
+      </p>
+      ${this._action.error === null ? nothing : serviceErrorPanel('That was not possible', this._action.error)}
+      ${entries.length === 0 ? nothing : this._table(entries)}`;
+  }
+
+  private _table(entries: Bin['entries']): TemplateResult {
+    const { busy } = this._action;
+    return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of deleted things">
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col" class="spare">Size</th>
+              <th scope="col" class="spare">Deleted</th>
+              <th scope="col">Left</th>
+              <th scope="col"><span class="off-screen">Actions</span></th>
+            </tr>
+          </thead>
+          <tbody>
+            ${entries.map(
+              ({ id, kind, name, size_bytes: size, deleted_at: at, expires_at: until }) => html`<tr>
+                <th scope="row" class="two-lines">${nameText(name)}<small>${kind}</small></th>
+                <td class="spare">${formatBytes(size)}</td>
+                <td class="spare">${formatAgo(at)}</td>
+                <td>${daysLeft(until)}</td>
+                <td class="right">
+                  <button type="button" class="small" ?disabled=${busy} aria-label="Restore ${name}" @click=${() => this._restore(id)}>Restore</button>
+                  <button
+                    type="button"
+                    class="small danger"
+                    ?disabled=${busy}
+                    aria-label="Delete ${name} for good"
+                    @click=${() => this._do(() => service.purge(id))}
+                  >
+                    Delete for good
+                  </button>
+                </td>
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+      <div class="row end">
+        <button type="button" class="danger" ?disabled=${busy} @click=${() => this._do(() => service.emptyBin())}>Empty the bin</button>
+      </div>`;
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-bin': BinList;
+  }
+}
