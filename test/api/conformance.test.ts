@@ -296,7 +296,7 @@ test('DELETE /api/models/{model_id}: success, message, and the model is gone fro
   cpSync(join(service.dataDir, 'database'), join(dataBeforeDeletion, 'database'), { recursive: true });
   const { path } = await get('GET', `/api/models/${modelId}`);
   const body = await get('DELETE', `/api/models/${modelId}`);
-  hasFields(body, { success: 'boolean', message: 'string' });
+  hasFields(body, { success: 'boolean', message: 'string' }, ['bin_id']);
   assert.is(body.success, true);
   assert.not.ok(existsSync(path));
   isDetail(await ask('GET', `/api/models/${modelId}`), 404, modelId);
