@@ -153,6 +153,11 @@ test('a file with errors leads to its page, which tells them; from there it is d
   await page.getByRole('button', { name: 'Restore bad.jsonl' }).click();
   await sees(page, 'bad.jsonl was restored');
   await service.call('DELETE', '/api/datasets/bad.jsonl');
+  await page.reload();
+  await page.getByRole('button', { name: 'Delete bad.jsonl for good' }).click();
+  assert.equal(await appearanceFaults(page, 'bin'), []);
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete for good' }).click();
+  await page.getByRole('button', { name: 'Delete bad.jsonl for good' }).waitFor({ state: 'detached' });
   await page.goto(`${service.url}/datasets`);
   await page.getByRole('link', { name: 'rows.jsonl' }).click();
   await page.getByRole('button', { name: 'Train on it' }).click();

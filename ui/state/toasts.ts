@@ -9,6 +9,8 @@ export interface Toast {
 }
 
 const shownMs = 8_000;
+/** What can be taken back is shown longer: there is something to decide. */
+const undoMs = 20_000;
 
 /** Temporary notifications. */
 export class Toasts extends Store<readonly Toast[]> {
@@ -22,7 +24,7 @@ export class Toasts extends Store<readonly Toast[]> {
     const id = this.#next;
     this.#next += 1;
     this.set([...this.value.slice(-3), { id, kind, text, undo }]);
-    setTimeout(() => this.close(id), shownMs);
+    setTimeout(() => this.close(id), undo === undefined ? shownMs : undoMs);
   }
 
   close(id: number): void {

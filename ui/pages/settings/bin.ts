@@ -1,8 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { customElement } from 'lit/decorators.js';
+import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { Bin } from '../../api/types.ts';
 import { formatAgo, formatBytes } from '../../elements/format.ts';
+import '../../elements/dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
@@ -21,6 +22,11 @@ const daysLeft = (until: string) => {
 export class BinList extends LightElement {
   private readonly _bin = new Remote<Bin>(service.bin);
   private readonly _action = new Action(this);
+  @state() private _asked: {
+    readonly heading: string;
+    readonly action: string;
+    readonly work: () => Promise<{ readonly message: string }>;
+  } | null = null;
 
   constructor() {
     super();
@@ -37,6 +43,33 @@ export class BinList extends LightElement {
     await this._bin.refresh();
   }
 
+  /** Asks before what cannot be undone. */
+  private _ask(heading: string, action: string, work: () => Promise<{ readonly message: string }>): void {
+    this._asked = { heading, action, work };
+  }
+
+  private async _confirmed(): Promise<void> {
+    const work = this._asked?.work;
+    this.querySelector('dialog')?.close();
+    if (work !== undefined) await this._do(work);
+  }
+
+  private _dialog(): TemplateResult | typeof nothing {
+    if (this._asked === null) return nothing;
+    const content = html`<p>This cannot be undone.</p>
+      <div class="row end">
+        <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
+        <button type="button" class="danger" @click=${() => this._confirmed()}>${this._asked.action}</button>
+      </div>`;
+    return html`<hone-dialog
+      heading=${this._asked.heading}
+      .content=${content}
+      @dismiss=${() => {
+        this._asked = null;
+      }}
+    ></hone-dialog>`;
+  }
+
   private async _restore(id: string): Promise<void> {
     await this._do(() => service.restore(id));
     for (const list of [datasets, evaluations, jobs, models, sweeps]) void list.refresh();
@@ -51,8 +84,8 @@ export class BinList extends LightElement {
         What you delete stays here for seven days.
         ${entries.length === 0 ? 'The bin is empty.' : `The bin has ${formatBytes(bytes)}; the oldest goes first when disk space runs short.`}
       </p>
-      ${this._action.error === null ? nothing : serviceErrorPanel('That was not possible', this._action.error)}
-      ${entries.length === 0 ? nothing : this._table(entries)}`;
+      ${this._action.error === null ? nothing : serviceErrorPanel('Could not change the bin', this._action.error)}
+      ${entries.length === 0 ? nothing : this._table(entries)} ${this._dialog()}`;
   }
 
   private _table(entries: Bin['entries']): TemplateResult {
@@ -64,7 +97,7 @@ export class BinList extends LightElement {
               <th scope="col">Name</th>
               <th scope="col" class="spare">Size</th>
               <th scope="col" class="spare">Deleted</th>
-              <th scope="col">Left</th>
+              <th scope="col">Kept for</th>
               <th scope="col"><span class="off-screen">Actions</span></th>
             </tr>
           </thead>
@@ -82,9 +115,9 @@ export class BinList extends LightElement {
                     class="small danger"
                     ?disabled=${busy}
                     aria-label="Delete ${name} for good"
-                    @click=${() => this._do(() => service.purge(id))}
+                    @click=${() => this._ask(`Delete ${name} for good?`, 'Delete for good', () => service.purge(id))}
                   >
-                    Delete for good
+                    Delete…
                   </button>
                 </td>
               </tr>`,
@@ -93,7 +126,7 @@ export class BinList extends LightElement {
         </table>
       </div>
       <div class="row end">
-        <button type="button" class="danger" ?disabled=${busy} @click=${() => this._do(() => service.emptyBin())}>Empty the bin</button>
+        <button type="button" class="danger" ?disabled=${busy} @click=${() => this._ask('Empty the bin?', 'Empty the bin', service.emptyBin)}>Empty the bin…</button>
       </div>`;
   }
 }

@@ -5,6 +5,7 @@ import { textField } from '../../elements/fields.ts';
 import { errorPanel } from '../../elements/parts.ts';
 import { toasts } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
+import { tellDeletions } from '../../state/tell-deletion.ts';
 import { readTags } from '../identity.ts';
 import '../../elements/dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -24,7 +25,7 @@ export class BulkBar extends LightElement {
   /** What a deletion takes away and keeps. */
   @property() consequence = '';
   @property({ attribute: false }) chosen: readonly Chosen[] = [];
-  @property({ attribute: false }) removeOne!: (id: string) => Promise<unknown>;
+  @property({ attribute: false }) removeOne!: (id: string) => Promise<{ readonly bin_id: string | null }>;
   @property({ attribute: false }) tagOne!: (id: string, tags: string[]) => Promise<unknown>;
   /** More buttons, before these. */
   @property({ attribute: false }) more: TemplateResult | typeof nothing = nothing;
@@ -40,7 +41,11 @@ export class BulkBar extends LightElement {
   }
 
   /** Does one after the other; those that fail are told and stay chosen. */
-  private async _each(verb: string, act: (one: Chosen) => Promise<unknown>): Promise<void> {
+  private async _each(
+    verb: string,
+    act: (one: Chosen) => Promise<unknown>,
+    tell: (text: string) => void = (text) => toasts.show(text),
+  ): Promise<void> {
     if (this._done !== null) return;
     const all = this.chosen;
     this._failed = [];
@@ -52,7 +57,7 @@ export class BulkBar extends LightElement {
     this._done = null;
     this._failed = failed.map(({ one, message }) => `${one.name}: ${message}`);
     const done = all.length - failed.length;
-    if (done > 0) toasts.show(`${done.toLocaleString('en')} ${this.noun}${done === 1 ? '' : 's'} ${verb}`);
+    if (done > 0) tell(`${done.toLocaleString('en')} ${this.noun}${done === 1 ? '' : 's'} ${verb}`);
     const left = failed.map(({ one }) => one.id);
     this.dispatchEvent(new CustomEvent<readonly string[]>('acted', { detail: left }));
     if (failed.length === 0) this.querySelector('dialog')?.close();
@@ -69,6 +74,13 @@ export class BulkBar extends LightElement {
         [...new Set([...tags, ...added])].filter((tag) => !removed.includes(tag)),
       ),
     );
+  }
+
+  private _delete(): void {
+    const ids: (string | null)[] = [];
+    const remove = async ({ id }: Chosen) => ids.push((await this.removeOne(id)).bin_id);
+    const restored = () => this.dispatchEvent(new CustomEvent<readonly string[]>('acted', { detail: [] }));
+    void this._each('deleted', remove, (text) => tellDeletions(text, ids, restored));
   }
 
   private _open(dialog: 'tag' | 'delete'): void {
@@ -119,7 +131,7 @@ export class BulkBar extends LightElement {
                 type="button"
                 class="danger"
                 ?disabled=${busy || this.chosen.length === 0}
-                @click=${() => this._each('deleted', ({ id }) => this.removeOne(id))}
+                @click=${() => this._delete()}
               >
                 Delete ${this._count}
               </button>
