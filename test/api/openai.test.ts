@@ -384,6 +384,13 @@ test('an answer is JSON of a schema; what the grammar cannot express is told by 
     response_format: { type: 'json_object' },
   });
   assert.match(object.choices[0]?.message.content ?? '', /^\s*\{/);
+  const withSchema = { type: 'json_object' as const, schema };
+  const beside = await client.chat.completions.create({
+    ...short,
+    max_tokens: 200,
+    response_format: withSchema,
+  });
+  assert.equal(Object.keys(JSON.parse(beside.choices[0]?.message.content ?? '')), ['urgent', 'about']);
 });
 
 test('several answers have their index and seed, together and streamed; the prompt counts once', async () => {

@@ -59,7 +59,8 @@ export const schemaFields = {
 /** What an answer must be. With a schema it is always valid, as OpenAI's `strict` has it. */
 export const responseFormat = v.variant('type', [
   v.strictObject({ type: v.literal('text') }),
-  v.strictObject({ type: v.literal('json_object') }),
+  // With a schema as llama.cpp's server and instructor have it.
+  v.strictObject({ type: v.literal('json_object'), schema: or(schema) }),
   v.strictObject({
     type: v.literal('json_schema'),
     json_schema: v.strictObject(schemaFields),
@@ -70,7 +71,8 @@ export const responseFormat = v.variant('type', [
 export function grammarOf(
   format: v.InferOutput<typeof responseFormat> | null | undefined,
 ): PlaygroundRequest['grammar'] {
-  if (format?.type === 'json_object') return { kind: 'json' };
+  if (format?.type === 'json_object')
+    return format.schema == null ? { kind: 'json' } : { kind: 'json-schema', schema: format.schema };
   return format?.type === 'json_schema'
     ? { kind: 'json-schema', schema: format.json_schema.schema }
     : undefined;
