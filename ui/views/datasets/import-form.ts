@@ -70,10 +70,11 @@ export class ImportForm extends LightElement {
 
   /** Takes the rows of another list. */
   private async _chooseList(key: string): Promise<void> {
-    await this._action.run(async () => {
+    this._previewed = this._action.run(async () => {
       await service.previewImport(this.record.id, { mapping: null, rows_at: key });
       this.dispatchEvent(new CustomEvent('changed'));
     });
+    await this._previewed;
   }
 
   private _lists(): TemplateResult | typeof nothing {
@@ -113,31 +114,41 @@ export class ImportForm extends LightElement {
     void this._preview();
   };
 
+  private _previewed: Promise<void> = Promise.resolve();
+  private _isStarting = false;
+
   private async _preview(): Promise<void> {
     const mapping = this._mapping;
     if (mapping === undefined || this._action.busy) return;
-    await this._action.run(async () => {
+    this._previewed = this._action.run(async () => {
       await service.previewImport(this.record.id, { mapping });
       this.dispatchEvent(new CustomEvent('changed'));
     });
+    await this._previewed;
     // Another choice was made meanwhile.
     if (JSON.stringify(mapping) !== JSON.stringify(this._mapping)) void this._preview();
   }
 
   private async _start(event: Event): Promise<void> {
     event.preventDefault();
-    const mapping = this._mapping;
-    if (mapping === undefined) return;
+    if (this._isStarting) return;
+    this._isStarting = true;
     const form = new FormData(event.target as HTMLFormElement);
-    const name = jsonlName(String(form.get('name') ?? ''));
-    await this._action.run(async () => {
-      await service.startImport(this.record.id, {
-        mapping,
-        name: name || undefined,
-        skip_invalid: form.get('skip') === null ? undefined : true,
+    // What was chosen last is still being previewed.
+    while (this._action.busy) await this._previewed;
+    const mapping = this._mapping;
+    if (mapping !== undefined) {
+      const name = jsonlName(String(form.get('name') ?? ''));
+      await this._action.run(async () => {
+        await service.startImport(this.record.id, {
+          mapping,
+          name: name || undefined,
+          skip_invalid: form.get('skip') === null ? undefined : true,
+        });
+        this.dispatchEvent(new CustomEvent('changed'));
       });
-      this.dispatchEvent(new CustomEvent('changed'));
-    });
+    }
+    this._isStarting = false;
   }
 
   protected override render(): TemplateResult {
