@@ -188,6 +188,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     await new Promise<void>((resolve, reject) => {
       tasks.begin(model, [type], null, (underway) => {
         let hasBegun = false;
+        let refusal: AppError | null = null;
         const onProgress = (progress: number) => {
           hasBegun = true;
           resolve();
@@ -198,11 +199,11 @@ export function createExporter(options: ExporterOptions): Exporter {
         return runSafely(model, [type], underway, () =>
           quantizeFile(model, source, type, limits).catch((error: unknown) => {
             if (hasBegun) throw error;
-            // The one who asked is told, and nothing has changed.
-            reject(told(error, model.path));
+            refusal = told(error, model.path);
             return null;
           }),
-        ).then(resolve);
+          // The one who asked is told when nothing is left of it, and can try again at once.
+        ).then(() => (refusal === null ? resolve() : reject(refusal)));
       });
     });
     return model;

@@ -135,8 +135,9 @@ def test_ranks_make_the_adapter_of_one_process(models, tmp_path, equality, name,
         assert losses[0] == losses[1]
     else:
         assert told[1]["loss"] == pytest.approx(told[0]["loss"], rel=LOSS_ROUNDING[bound])
-    # A run of one process has no workers to tell of.
-    kinds = [[line["type"] for line in jobs.journal(spec) if line["type"] != "engine"] for spec in specs]
+    # A run of one process has no workers to tell of, and how often progress is told depends on the time.
+    untold = ("engine", "phase")
+    kinds = [[line["type"] for line in jobs.journal(spec) if line["type"] not in untold] for spec in specs]
     assert kinds[0] == kinds[1], "only rank 0 reports"
     assert not (specs[1].parent / "ranks").exists()
 
