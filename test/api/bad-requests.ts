@@ -13,6 +13,7 @@ import {
   startService,
   type TestService,
   temporaryFolder,
+  until,
 } from '../service.ts';
 import { type Description, type Operation, readDescription } from './description.ts';
 
@@ -48,6 +49,11 @@ export function useService(): void {
     await service.call('POST', '/api/finetune/set_model', { selected_model: 'acme/chosen' });
     const rows = Array.from({ length: 10 }, (_, index) => `{"input":"in ${index}","output":"out"}`);
     await service.upload('kept.jsonl', rows.join('\n'));
+    // Its analysis is a change, too.
+    await until(async () => {
+      const { datasets } = (await service.call('GET', '/api/datasets')).body;
+      return datasets[0].findings !== null;
+    }, 'the dataset is analysed');
     before = await state();
   });
   test.after(endAll);

@@ -329,7 +329,7 @@ pq.write_table(pa.Table.from_pylist(rows), sys.argv[1])`;
   await page.keyboard.press('Enter');
   const panel = page.locator('.panel-error > p');
   await panel.getByText('"acme/missing" does not exist, or permission is denied').waitFor();
-  await panel.getByText(/set HUB_TOKEN to a token with access to it/).waitFor();
+  await panel.getByText(/use a token with access to it: set it under Settings/).waitFor();
   assert.equal(await axeViolations(page), []);
   await name.fill('acme/gated');
   await page.keyboard.press('Enter');
