@@ -208,7 +208,14 @@ test('the words in which two texts differ are marked, and texts with little in c
 
 test('a model offers the weights that it has, and says when it must be loaded first', () => {
   const whole: ModelFacts = {
-    ...{ name: 'support', dataset: 'support.jsonl', hasChatTemplate: true, contextTokens: 64, runId: null },
+    ...{
+      name: 'support',
+      dataset: 'support.jsonl',
+      hasChatTemplate: true,
+      contextTokens: 64,
+      systemPrompt: null,
+      runId: null,
+    },
     ...{ isTrained: false, hasAdapter: true, quantizations: ['Q8_0', 'Q4_0'], steps: [1000], isBase: false },
   };
   const trained = { ...whole, isTrained: true, hasAdapter: false, quantizations: [], steps: [2] };
@@ -236,7 +243,14 @@ test('a model offers the weights that it has, and says when it must be loaded fi
 
 test('the context in use is that of the latest answer whose tokens are known, and of the fullest side', () => {
   const whole: ModelFacts = {
-    ...{ name: 'support', dataset: 'support.jsonl', hasChatTemplate: true, contextTokens: 64, runId: null },
+    ...{
+      name: 'support',
+      dataset: 'support.jsonl',
+      hasChatTemplate: true,
+      contextTokens: 64,
+      systemPrompt: null,
+      runId: null,
+    },
     ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [], isBase: false },
   };
   const sideOf = (facts: Partial<ModelFacts>) => ({
@@ -282,6 +296,7 @@ test('a run without a model offers its checkpoints, the latest first', () => {
       dataset: 'support.jsonl',
       hasChatTemplate: true,
       contextTokens: 64,
+      systemPrompt: null,
       runId: 'train_7',
     },
     ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [4, 8], isBase: false },

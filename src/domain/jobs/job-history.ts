@@ -6,6 +6,7 @@ import { type Consumption, createTally, type Tally } from '../events/consumption
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
 import { type DataDigest, readDataDigest } from '../job-record/data-digest.ts';
+import { readSystemPrompt } from '../job-record/system-prompt.ts';
 import type { JobReader } from './job-records.ts';
 import { isTrained } from './trained-file.ts';
 import { readVerdict, type Verdict } from './verdict.ts';
@@ -26,6 +27,8 @@ export interface JobHistory {
   isTrained(id: number): boolean;
   /** The rows that a job was trained on; `null` if their file is gone. */
   dataDigest(id: number): Promise<DataDigest | null>;
+  /** The system prompt of the rows that a job was trained on; `null` if they have none in common. */
+  systemPrompt(id: number): Promise<string | null>;
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
 }
@@ -70,6 +73,8 @@ export function createJobHistory(
     isTrained: (id) => isTrained(folder(get(id).id)),
 
     dataDigest: async (id) => readDataDigest(get(id)),
+
+    systemPrompt: async (id) => readSystemPrompt(get(id)),
 
     logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
   };

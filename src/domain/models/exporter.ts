@@ -196,12 +196,16 @@ export function createExporter(options: ExporterOptions): Exporter {
         };
         const { signal } = underway;
         const limits = { command: tools.quantize, silenceMs: options.silenceMs, signal, onProgress };
-        return runSafely(model, [type], underway, () =>
-          quantizeFile(model, source, type, limits).catch((error: unknown) => {
-            if (hasBegun) throw error;
-            refusal = told(error, model.path);
-            return null;
-          }),
+        return runSafely(
+          model,
+          [type],
+          underway,
+          () =>
+            quantizeFile(model, source, type, limits).catch((error: unknown) => {
+              if (hasBegun) throw error;
+              refusal = told(error, model.path);
+              return null;
+            }),
           // The one who asked is told when nothing is left of it, and can try again at once.
         ).then(() => (refusal === null ? resolve() : reject(refusal)));
       });

@@ -11,6 +11,8 @@ export interface ModelFacts {
   readonly hasChatTemplate: boolean;
   /** The most tokens of a prompt and its answer; `null` if it is not known. */
   readonly contextTokens: number | null;
+  /** That of the rows that it was trained on; `null` if they have none in common. */
+  readonly systemPrompt: string | null;
   /** Whether the trainer's libraries answer, because there is no file for llama.cpp. */
   readonly isTrained: boolean;
   /** Whether its adapter is a file for llama.cpp. */

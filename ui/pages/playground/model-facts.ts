@@ -64,6 +64,7 @@ async function factsOfBase(name: string): Promise<ModelFacts> {
   } = await service.baseAnswers(name);
   const untrained = {
     dataset: '',
+    systemPrompt: null,
     hasAdapter: false,
     quantizations: [],
     steps: [],
@@ -91,7 +92,8 @@ function factsOfModel(
     kind === 'gguf' && quantization !== null ? [quantization] : [],
   );
   const about = { isTrained: !has('gguf'), hasAdapter: has('adapter_gguf'), quantizations };
-  const kept = { steps: stepsOf(job), runId: null, isBase: false };
+  const systemPrompt = job?.system_prompt ?? null;
+  const kept = { steps: stepsOf(job), runId: null, isBase: false, systemPrompt };
   return { ...about, ...kept, name, dataset, hasChatTemplate, contextTokens };
 }
 
@@ -99,7 +101,7 @@ function factsOfRun(job: JobDetail): ModelFacts {
   const { job_id: name, dataset, chat_template: hasChatTemplate, context_length: contextTokens } = job;
   const isTrained = job.quantizations.length === 0;
   const about = { isTrained, hasAdapter: !isTrained, quantizations: [] };
-  const kept = { steps: stepsOf(job), runId: name, isBase: false };
+  const kept = { steps: stepsOf(job), runId: name, isBase: false, systemPrompt: job.system_prompt };
   return { ...about, ...kept, name, dataset, hasChatTemplate, contextTokens };
 }
 

@@ -14,6 +14,10 @@ export interface Parameters {
   /** A JSON schema that answers keep to; empty for any text. */
   readonly schema: string;
   readonly system: string;
+  /** The model for which the system prompt was filled in or written. */
+  readonly systemFor: string;
+  /** The system prompt as it was filled in, from the rows that the model was trained on. */
+  readonly filledSystem: string;
   /** Whether the messages before a prompt are sent with it. */
   readonly memory: boolean;
 }
@@ -29,6 +33,8 @@ export const parameterDefaults: Parameters = {
   stop: '',
   schema: '',
   system: '',
+  systemFor: '',
+  filledSystem: '',
   memory: true,
 };
 
@@ -73,6 +79,16 @@ export function samplingFields({ maxTokens, temperature, topP, seed, stop, schem
     stop: stops.length === 0 ? undefined : stops,
     response_format: format == null ? undefined : formatOf(format),
   } satisfies Partial<Ask>;
+}
+
+/** The system prompt with which a model is asked first: that of its rows, or what was written for another one. */
+export function systemOf(
+  { system, filledSystem }: Parameters,
+  modelId: string,
+  ofRows: string | null,
+): Partial<Parameters> {
+  const kept = system === filledSystem ? '' : system;
+  return { system: ofRows ?? kept, systemFor: modelId, filledSystem: ofRows ?? '' };
 }
 
 /** The system prompt as the first message, if there is one. */
@@ -181,7 +197,7 @@ function schemaField(schema: string, set: Set): TemplateResult {
   </div>`;
 }
 
-function conversationFields({ system, memory }: Parameters, set: Set): TemplateResult {
+function conversationFields({ system, filledSystem, memory }: Parameters, set: Set): TemplateResult {
   return html`<div class="field">
       <label for="system">System prompt</label>
       <textarea
@@ -190,6 +206,7 @@ function conversationFields({ system, memory }: Parameters, set: Set): TemplateR
         .value=${system}
         @input=${(event: Event) => set({ system: (event.target as HTMLTextAreaElement).value })}
       ></textarea>
+      ${system !== '' && system === filledSystem ? html`<p class="hint">That of the rows that the model was trained on.</p>` : nothing}
     </div>
     ${checkField('Keep chat history', memory, (on) => set({ memory: on }))}`;
 }

@@ -15,7 +15,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { isBase, type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
 import { otherSidesFields } from './other-sides.ts';
-import { type Parameters, parameterDefaults, parameterFields } from './playground-parameters.ts';
+import { type Parameters, parameterDefaults, parameterFields, systemOf } from './playground-parameters.ts';
 
 const questionTask = 'extractive-question-answering';
 
@@ -76,10 +76,18 @@ export class Playground extends LightElement {
       if (model)
         queueMicrotask(() => router.go(playgroundPath(model.modelId, this.compares), { replace: true }));
     }
+    this._fillSystem();
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
     this._a = { ...asTrained, weights: router.value.query.get('weights') ?? '' };
     if (this.modelId !== '') writeStored('playground-model', this.modelId);
+  }
+
+  /** Begins with the system prompt that the model was trained with; what was written for it since is kept. */
+  private _fillSystem(): void {
+    if (this._model === undefined || this._parameters.systemFor === this.modelId) return;
+    const facts = this._known.of(this.modelId).value.value;
+    if (facts !== null) this._set(systemOf(this._parameters, this.modelId, facts.systemPrompt));
   }
 
   private get _model() {
@@ -107,7 +115,8 @@ export class Playground extends LightElement {
   }
 
   private _set(part: Partial<Parameters>): void {
-    this._parameters = { ...this._parameters, ...part };
+    const written = part.system === undefined ? {} : { systemFor: this.modelId };
+    this._parameters = { ...this._parameters, ...written, ...part };
     writeStored('playground', this._parameters);
   }
 

@@ -88,6 +88,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     trained: false,
     chat_template: true,
     context_length: 40_960,
+    system_prompt: null,
     artifacts: [],
     checkpoints: [
       {

@@ -9,6 +9,10 @@ export async function jobDetailOf({ jobs, checkpoints }: Services, id: number) {
     kept.map(({ step }) => step),
   );
   const job = jobs.get(id);
-  const facts = { template: await checkpoints.templateOf(job), trained: jobs.isTrained(id) };
+  const facts = {
+    template: await checkpoints.templateOf(job),
+    trained: jobs.isTrained(id),
+    systemPrompt: await jobs.systemPrompt(id),
+  };
   return presentJobDetail(job, jobs.consumption(id), kept, facts, verdict);
 }

@@ -75,7 +75,11 @@ export function presentJobDetail(
   job: Job,
   consumption: Consumption,
   checkpoints: readonly Checkpoint[],
-  facts: { readonly template: TemplateFacts; readonly trained: boolean },
+  facts: {
+    readonly template: TemplateFacts;
+    readonly trained: boolean;
+    readonly systemPrompt: string | null;
+  },
   verdict: Verdict | null,
 ) {
   const spec = job.spec as {
@@ -95,6 +99,7 @@ export function presentJobDetail(
     trained: facts.trained,
     chat_template: facts.template.isOwn,
     context_length: facts.template.contextTokens,
+    system_prompt: facts.systemPrompt,
     artifacts: job.artifacts,
     checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
       step,

@@ -173,6 +173,8 @@ export const jobDetail = v.object({
   chat_template: v.boolean(),
   /** The most tokens of a prompt and its answer; `null` before a run has chosen. */
   context_length: v.nullable(v.number()),
+  /** That of the conversations that it trains on; `null` if they have none in common. */
+  system_prompt: v.nullable(v.string()),
   artifacts: v.array(v.looseObject({})),
   /** Those that are kept, by step; the playground answers with each. */
   checkpoints: v.array(
