@@ -259,7 +259,7 @@ test('what is not supported is refused by its name', async () => {
     ].map((type): [object, string] => [{ tools: [weather, { type, name: 'x' }] }, 'tools.1.type']),
     [{ tools: [{ ...weather, name: 'a b' }] }, 'tools.0.name'],
     [{ tools: [weather, weather] }, 'tools.1'],
-    [{ tools: [{ ...weather, parameters: { type: 'object', pattern: 'a' } }] }, 'tools.0.parameters.pattern'],
+    [{ tools: [{ ...weather, parameters: { $ref: '#/x' } }] }, 'tools.0.parameters.$ref'],
     [{ tools: [weather], text: { format: { type: 'json_object' } } }, 'text.format'],
     [{ tool_choice: 'required' }, 'tool_choice'],
     [{ tool_choice: { type: 'web_search_preview' } }, 'tool_choice'],

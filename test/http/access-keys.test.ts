@@ -17,7 +17,7 @@ testAccess((test, fixture, origins) => {
       });
       assert.is((await ask(origin, 'GET', `/api/info?${query}`)).status, 401);
       for (const headers of [
-        { 'x-api-key': keys.right },
+        { 'x-hone-key': keys.right },
         { authorization: keys.right },
         { authorization: `Basic ${Buffer.from(`:${keys.right}`).toString('base64')}` },
         { cookie: `${fixture.cookieName}=${keys.right}` },

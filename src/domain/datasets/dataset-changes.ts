@@ -149,7 +149,7 @@ export function createDatasetChanges({
         named(name);
         const files = [join(dir, name), join(dir, name + noteExtension)];
         // A folder that took its place is not Hone's to delete.
-        const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile();
+        const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
         const place = await bin.place(files.filter(isFile), permanently);
         await cleanings.forget(name);
         return bin.discard(place, {
