@@ -226,6 +226,8 @@ test('a base is deleted with its last model', async () => {
   assert.ok(existsSync(file));
   assert.is((await complete('a', {})).status, 200);
   await remove('a');
+  assert.ok(existsSync(file), 'models in the bin need it');
+  assert.is((await service.call('DELETE', '/api/bin')).status, 200);
   assert.not(existsSync(file));
 });
 
