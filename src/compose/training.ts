@@ -87,7 +87,7 @@ export function composeTraining(
     hubModels: createHubModels({ store, frames, selection, sizeOf, logger, command: config, hub }),
     planner,
     previewer,
-    datasetAnalysis: createDatasetAnalysis({ datasets, judges, previewer, frames }),
+    datasetAnalysis: createDatasetAnalysis({ datasets, store: store.datasets, judges, previewer, frames }),
     recommendedSettings: async () => recommendedSettings(await settingsContext()),
     moving: createMoving({
       baseUrl: config.openAiBaseUrl,

@@ -22,3 +22,6 @@ export const minimumRows = 10;
 /** The names of tools in rows and requests: OpenAI's, and with dots, which many datasets have (`math.hypot`). */
 export const toolName = /^[A-Za-z0-9_.-]{1,64}$/;
 export const toolNameRule = 'must have 1 to 64 letters, digits, dots, underscores and hyphens';
+
+/** Datasets up to this size are analysed when they are stored, larger ones when their page is first opened. */
+export const analysedBytes = 100e6;

@@ -87,6 +87,28 @@ test('a dataset is analysed when it is stored, and again when its rows are other
   assert.is(await findingsOf('stored.jsonl'), null);
 });
 
+test('what was found outlives the service, which does not look for it again', async () => {
+  const own = [...rows.slice(0, 20), rows[3]];
+  await service.upload('kept.jsonl', lines(own));
+  await until(async () => (await findingsOf('kept.jsonl')) === 1, 'the findings are counted');
+  const before = (await analyse('kept.jsonl')).body;
+  const { dataDir } = service;
+  await service.end();
+  // Without the addon, nothing can be looked for.
+  service = await startService({ dataDir, env: { HONE_NATIVE_BUILD: temporaryFolder() } });
+  assert.is(await findingsOf('kept.jsonl'), 1);
+  assert.equal((await analyse('kept.jsonl')).body, before);
+  // Not what was found in other rows: a program may replace the file.
+  writeFileSync(join(dataDir, 'datasets', 'kept.jsonl'), lines(own.slice(1)));
+  assert.is((await analyse('kept.jsonl')).status, 503);
+  await service.end();
+  service = await startService({ dataDir });
+  await until(
+    async () => (await findingsOf('kept.jsonl')) === 1,
+    'what is not analysed is at the next start',
+  );
+});
+
 test('lengths are those that the preview shows', async () => {
   const own = rows.slice(0, 30).map(({ input, output }) => ({
     messages: [

@@ -6,7 +6,15 @@ import { datasetFileId } from '../../src/db/tables/datasets.ts';
 import { root, temporaryFolder } from '../folders.ts';
 
 const row = (name: string, uploadedAt: string) => ({
-  ...{ name, uploadedAt, numExamples: 1, sizeBytes: 2, validation: { valid: true }, formerNames: [] },
+  ...{
+    name,
+    uploadedAt,
+    numExamples: 1,
+    sizeBytes: 2,
+    validation: { valid: true },
+    formerNames: [],
+    findings: null,
+  },
 });
 
 test('a dataset is found by the ID of its file until it is replaced or removed', () => {
@@ -56,6 +64,23 @@ test('a renamed dataset is found by its former names, unless another one has the
   assert.is(store.getByFormerName('a.jsonl'), null);
   assert.equal(store.getByFormerName('b.jsonl'), renamed);
   assert.equal([store.getByFileId(id), store.getByFileId(datasetFileId(second))], [renamed, second]);
+});
+
+test('what was found in a dataset stays until its file is another one', () => {
+  const path = join(temporaryFolder(), 'hone.sqlite');
+  const open = () => openStore(path, join(root, 'src', 'db', 'migrations')).datasets;
+  const first = row('a.jsonl', '2026-01-01T00:00:00.000Z');
+  const store = open();
+  store.put(first);
+  assert.equal([store.analysis('a.jsonl'), store.get('a.jsonl')?.findings], [null, null]);
+  store.keepAnalysis('a.jsonl', { version: '1', analysis: [7] }, 3);
+  store.put(first);
+  store.rename('a.jsonl', 'b.jsonl');
+  const again = open();
+  assert.equal(again.analysis('b.jsonl'), { version: '1', analysis: [7] });
+  assert.is(again.get('b.jsonl')?.findings, 3);
+  again.put(row('b.jsonl', '2026-01-02T00:00:00.000Z'));
+  assert.equal([again.analysis('b.jsonl'), again.get('b.jsonl')?.findings], [null, null]);
 });
 
 test.run();

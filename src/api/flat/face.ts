@@ -85,7 +85,7 @@ function system(services: Services) {
   ];
 }
 
-function training({ jobs, datasets, datasetAnalysis, uploadLimitBytes }: Services) {
+function training({ jobs, datasets, uploadLimitBytes }: Services) {
   const status = rendered(presentStatus);
   return [
     route({
@@ -164,11 +164,7 @@ function training({ jobs, datasets, datasetAnalysis, uploadLimitBytes }: Service
       tag,
       summary: 'List the datasets, newest first',
       responses: { 200: { description: 'The datasets', schema: s.datasets } },
-      handle: () => ({
-        datasets: datasets
-          .list()
-          .map((dataset) => presentDataset(dataset, datasetAnalysis.findings(dataset.name))),
-      }),
+      handle: () => ({ datasets: datasets.list().map(presentDataset) }),
     }),
   ];
 }

@@ -87,8 +87,7 @@ export function presentUpload(dataset: Dataset) {
   };
 }
 
-/** @param findings in how many rows an analysis has found something. */
-export function presentDataset(dataset: Dataset, findings: number | null) {
+export function presentDataset(dataset: Dataset) {
   return {
     filename: dataset.name,
     num_examples: dataset.numExamples,
@@ -97,6 +96,6 @@ export function presentDataset(dataset: Dataset, findings: number | null) {
     valid: dataset.validation.valid,
     shape: dataset.validation.shape,
     former_names: dataset.formerNames,
-    findings,
+    findings: dataset.findings,
   };
 }

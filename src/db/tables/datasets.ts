@@ -10,6 +10,14 @@ export interface DatasetRow<Validation = unknown> {
   readonly validation: Validation;
   /** The names that it had before, the first one first. */
   readonly formerNames: readonly string[];
+  /** In how many rows an analysis has found something, each counted once for everything; `null` while that is not known. */
+  readonly findings: number | null;
+}
+
+/** What an analysis has found in a version of a dataset's file. */
+export interface StoredAnalysis<Analysis = unknown> {
+  readonly version: string;
+  readonly analysis: Analysis;
 }
 
 type Identified = Pick<DatasetRow, 'name' | 'uploadedAt' | 'formerNames'>;
@@ -22,7 +30,8 @@ export const datasetFileId = ({ name, uploadedAt, formerNames }: Identified): st
     .slice(0, 24)}`;
 
 export interface DatasetStore {
-  put(dataset: DatasetRow): void;
+  /** Its analysis is kept if the file is still the same. */
+  put(dataset: Omit<DatasetRow, 'findings'>): void;
   get(name: string): DatasetRow | null;
   /** The dataset that had this name last, if none has it now. */
   getByFormerName(name: string): DatasetRow | null;
@@ -32,7 +41,12 @@ export interface DatasetStore {
   /** @param name that no dataset has. */
   rename(from: string, name: string): void;
   remove(name: string): void;
+  analysis(name: string): StoredAnalysis | null;
+  keepAnalysis(name: string, stored: StoredAnalysis, findings: number): void;
 }
+
+const columns = 'name, num_examples, size_bytes, uploaded_at, validation, former_names, findings';
+const sameFile = 'size_bytes = excluded.size_bytes AND uploaded_at = excluded.uploaded_at';
 
 function toRow(record: Record<string, unknown>): DatasetRow {
   return {
@@ -42,6 +56,7 @@ function toRow(record: Record<string, unknown>): DatasetRow {
     uploadedAt: record.uploaded_at as string,
     validation: JSON.parse(record.validation as string),
     formerNames: JSON.parse(record.former_names as string),
+    findings: record.findings as number | null,
   };
 }
 
@@ -51,18 +66,21 @@ export function createDatasetStore(db: Db): DatasetStore {
      VALUES (@name, @numExamples, @sizeBytes, @uploadedAt, @validation, @formerNames)
      ON CONFLICT (name) DO UPDATE SET num_examples = excluded.num_examples,
        size_bytes = excluded.size_bytes, uploaded_at = excluded.uploaded_at, validation = excluded.validation,
-       former_names = excluded.former_names`,
+       former_names = excluded.former_names, analysis = CASE WHEN ${sameFile} THEN analysis END,
+       findings = CASE WHEN ${sameFile} THEN findings END`,
   );
-  const get = db.prepare('SELECT * FROM datasets WHERE name = ?');
-  const all = db.prepare('SELECT * FROM datasets ORDER BY uploaded_at DESC, name');
+  const get = db.prepare(`SELECT ${columns} FROM datasets WHERE name = ?`);
+  const all = db.prepare(`SELECT ${columns} FROM datasets ORDER BY uploaded_at DESC, name`);
   const formerly = db.prepare(
-    `SELECT * FROM datasets WHERE EXISTS (SELECT 1 FROM json_each(former_names) WHERE value = @name)
+    `SELECT ${columns} FROM datasets WHERE EXISTS (SELECT 1 FROM json_each(former_names) WHERE value = @name)
        AND NOT EXISTS (SELECT 1 FROM datasets WHERE name = @name) ORDER BY uploaded_at DESC LIMIT 1`,
   );
   const rename = db.prepare(
     `UPDATE datasets SET name = @name, former_names = json_insert(former_names, '$[#]', name) WHERE name = @from`,
   );
   const remove = db.prepare('DELETE FROM datasets WHERE name = ?');
+  const getAnalysis = db.prepare('SELECT analysis FROM datasets WHERE name = ?').pluck();
+  const keepAnalysis = db.prepare('UPDATE datasets SET analysis = ?, findings = ? WHERE name = ?');
   /** The names by file ID, which SQLite cannot compute; made when it is first needed. */
   let names: Map<string, string> | null = null;
 
@@ -96,5 +114,7 @@ export function createDatasetStore(db: Db): DatasetStore {
       names = null;
     },
     remove: (name) => void remove.run(name),
+    analysis: (name) => JSON.parse((getAnalysis.get(name) as string | null | undefined) ?? 'null'),
+    keepAnalysis: (name, stored, findings) => void keepAnalysis.run(JSON.stringify(stored), findings, name),
   };
 }

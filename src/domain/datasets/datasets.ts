@@ -82,7 +82,7 @@ export interface Datasets extends Omit<DatasetChanges, 'put'> {
   forTraining(reference: string, shapes: readonly RowShape[] | null): Promise<TrainingData>;
   /** As `fileVersion`. @throws AppError `not_found`. */
   version(name: string): Promise<string>;
-  /** Calls `listener` with the name of each dataset that has other rows, is there or is gone. */
+  /** Calls `listener` with the name of each dataset that has other rows, is there or is gone, or is not analysed at the start. */
   onChange(listener: (name: string) => void): void;
   /** Synchronizes table and folder after a crash: deletes leftovers and adds unknown files. Not during an upload. */
   reconcile(): Promise<void>;
@@ -96,9 +96,10 @@ export function createDatasets(
   bin: Bin,
 ): Datasets {
   const listeners: ((name: string) => void)[] = [];
-  const store = watched(table, (name) => {
+  const tell = (name: string) => {
     for (const listener of listeners) listener(name);
-  });
+  };
+  const store = watched(table, tell);
   const writer = createDatasetWriter(dir, store, limits);
   const { receive, receiving } = writer;
   const files = createStoredFiles(dir, writer);
@@ -218,7 +219,10 @@ export function createDatasets(
 
     onChange: (listener) => void listeners.push(listener),
 
-    reconcile: () => synchronize(dir, store, writer),
+    async reconcile() {
+      await synchronize(dir, store, writer);
+      for (const { name, findings } of store.list()) if (findings === null) tell(name);
+    },
   };
 
   /** The full path of an uploaded dataset counts as stored, so that replacing it is safe. */

@@ -1,4 +1,5 @@
 import { type RowShape, rowShapes } from '../../contract/rows.ts';
+import type { DatasetStore } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
 import { createFaults } from '../../faults.ts';
 import type { NativeDuplicates } from '../../native/addon.ts';
@@ -53,8 +54,6 @@ export interface DatasetAnalysis {
    * @throws AppError `not_found`; `invalid` as a start does; `unavailable` when there are too many at once.
    */
   analyse(name: string, wanted: AnalysisWanted, signal: AbortSignal): Promise<Analysis>;
-  /** In how many rows of a dataset something was found when it was stored; `null` while that is not known. */
-  findings(name: string): number | null;
 }
 
 /** An analysis takes about 90 bytes of memory for each row. */
@@ -74,14 +73,16 @@ const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy'>> = {
 
 export function createDatasetAnalysis(options: {
   readonly datasets: Datasets;
+  readonly store: DatasetStore;
   readonly judges: Judges;
   readonly previewer: Previewer;
   readonly frames: FrameLog;
 }): DatasetAnalysis {
-  const { datasets, judges, previewer, frames } = options;
+  const { datasets, store, judges, previewer, frames } = options;
   let running = 0;
   const stored = createStoredAnalyses({
     datasets,
+    store,
     frames,
     analyse: (name, signal) => analyse(name, rowsAlone, signal, () => {}),
   });
@@ -141,7 +142,6 @@ export function createDatasetAnalysis(options: {
   }
 
   return {
-    findings: stored.findings,
     async analyse(name, wanted, signal) {
       const hasRowsAlone = wanted.modelName === null && wanted.validationDataset === null;
       const found = hasRowsAlone ? await stored.of(name) : null;
@@ -155,9 +155,11 @@ export function createDatasetAnalysis(options: {
       }
       running += 1;
       try {
-        return await analyse(name, wanted, signal, (what, done, total) =>
-          frames.send('analysis', null, { dataset: name, what, done, total }),
-        );
+        const work = () =>
+          analyse(name, wanted, signal, (what, done, total) =>
+            frames.send('analysis', null, { dataset: name, what, done, total }),
+          );
+        return await (hasRowsAlone ? stored.keeping(name, work) : work());
       } finally {
         running -= 1;
       }

@@ -143,12 +143,13 @@ export class DatasetPage extends LightElement {
     return lines.length === 0 ? null : lines;
   }
 
-  private _analysis({ version, validation }: DatasetDetail): TemplateResult {
+  private _analysis({ version, validation, size_mb: sizeMb }: DatasetDetail): TemplateResult {
     return html`<section class="card" aria-labelledby="analysis-heading">
       <h2 id="analysis-heading">Analysis</h2>
       <hone-dataset-findings
         name=${this.name}
         version=${version}
+        .sizeMb=${sizeMb}
         @found=${({ detail: analysis }: CustomEvent<Analysis | null>) => {
           this._found = { version, analysis };
         }}

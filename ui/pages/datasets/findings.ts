@@ -1,10 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { analysedBytes } from '../../../src/contract/rows.ts';
 import type { ServiceError } from '../../api/request.ts';
 import type { Body } from '../../api/routes.ts';
 import { service } from '../../api/service.ts';
 import type { Analysis } from '../../api/types.ts';
-import { formatCount } from '../../elements/format.ts';
+import { formatCount, formatMegabytes } from '../../elements/format.ts';
 import { KeepFocus } from '../../elements/keep-focus.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
@@ -69,6 +70,7 @@ export const linesOf = (name: string, found: Analysis): readonly number[] =>
 export class DatasetFindings extends LightElement {
   @property() name = '';
   @property() version = '';
+  @property({ attribute: false }) sizeMb = 0;
   @state() private _found: Analysis | null = null;
   @state() private _error: ServiceError | null = null;
   private _of = '';
@@ -150,7 +152,8 @@ export class DatasetFindings extends LightElement {
 
   private _list(): TemplateResult {
     const found = this._found;
-    if (found === null) return html`<p class="muted" role="status">Looking for duplicates…</p>`;
+    if (found === null)
+      return html`<p class="muted" role="status">Looking for duplicates…${this.sizeMb * 1e6 > analysedBytes ? ` Datasets over ${formatMegabytes(analysedBytes / 1e6)} are analysed when their page is first opened.` : ''}</p>`;
     const there = findings.filter(({ name }) => found[name].rows > 0);
     if (there.length === 0) {
       return html`<p role="status">No duplicates, empty answers or white space around texts.</p>`;

@@ -60,7 +60,10 @@ export function createDatasetWriter(
     const { size, mtime } = await stat(path);
     const { numExamples } = validation;
     const formerNames = store.get(name)?.formerNames ?? [];
-    return { name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation, formerNames };
+    return {
+      ...{ name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation, formerNames },
+      findings: null,
+    };
   }
 
   async function reserving<T>(names: readonly string[], work: () => Promise<T>): Promise<T> {
