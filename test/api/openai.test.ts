@@ -424,6 +424,22 @@ test('several answers have their index and seed, together and streamed; the prom
   assert.ok((usage?.completion_tokens ?? 0) > 10);
 });
 
+test('the fingerprint says whether the same request gets the same answer again', async () => {
+  const alone = { ...short, temperature: 0, cache: false };
+  const fingerprints = async (...all: object[]) => {
+    const made = all.map((one) => client.chat.completions.create({ ...alone, ...one }));
+    return (await Promise.all(made)).map(({ system_fingerprint: found }) => found);
+  };
+  assert.equal(await fingerprints({}), ['hone']);
+  assert.equal(await fingerprints({ cache: true }), ['hone-shared'], 'a part of the prompt was kept');
+  assert.equal(await fingerprints({ n: 2 }), ['hone-shared'], 'others are answered in the same steps');
+  const found: unknown[] = [];
+  for await (const chunk of await client.chat.completions.create({ ...alone, stream: true })) {
+    found.push(chunk.system_fingerprint);
+  }
+  assert.is(found.at(-1), 'hone');
+});
+
 test('log-probabilities are those of the tokens of the text, whole and streamed', async () => {
   const options = { ...short, max_tokens: 6, temperature: 0, logprobs: true, top_logprobs: 3 };
   const [choice] = (await client.chat.completions.create(options)).choices;

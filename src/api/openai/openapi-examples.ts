@@ -159,6 +159,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
     usage,
+    system_fingerprint: 'hone',
   },
   'POST /v1/responses': response,
   'GET /v1/responses/{response_id}': response,
@@ -176,6 +177,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     model: model.id,
     choices: [{ index: 0, text, logprobs: null, finish_reason: 'stop' }],
     usage,
+    system_fingerprint: 'hone',
   },
   'POST /v1/embeddings': {
     object: 'list',

@@ -54,9 +54,10 @@ export interface Answering {
   drafts(): number;
   /**
    * Evaluates `tokens` of the prompt, or continues the answer by one token, and by at most `drafts` more.
-   * Returns whether the answer is complete.
+   * @param isShared whether others are evaluated in the same step
+   * @returns whether the answer is complete
    */
-  step(tokens: number, drafts: number): Promise<boolean>;
+  step(tokens: number, drafts: number, isShared: boolean): Promise<boolean>;
   /** Ends the answer, also before it is complete. */
   end(): Promise<Answer>;
 }
@@ -105,6 +106,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
   let complete = false;
   let stoppedAt: string | null = null;
   let lookedUpTokens = 0;
+  let wasShared = false;
   /** The tokens of the answer. */
   const before: Token[] = [];
   const sampler = createSampler(slot, before, question);
@@ -153,7 +155,8 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
       cachedTokens = sequence.nextTokenIndex;
     },
     drafts: () => (before.length === 0 ? 0 : draft(Number.POSITIVE_INFINITY).length),
-    async step(count, most) {
+    async step(count, most, isShared) {
+      wasShared ||= isShared;
       if (rating?.isComplete() === false) await rating.evaluate(count);
       const isRated = rating?.isComplete() ?? true;
       if (limit === 0 || !isRated) return limit === 0 && isRated;
@@ -186,6 +189,7 @@ export async function beginAnswer(slot: Slot, question: Question): Promise<Answe
         text: shown.text(),
         promptTokens: prompt.length,
         cachedTokens,
+        isShared: wasShared,
         generatedTokens: before.length,
         lookedUpTokens,
         finishReason: complete ? 'stop' : signal.aborted ? 'aborted' : 'length',

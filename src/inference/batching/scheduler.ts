@@ -145,7 +145,7 @@ export function createScheduler(
       members.map(async (one, index) => {
         const share = shares[index] as number;
         try {
-          if (await one.answering.step(share, drafts)) await end(one);
+          if (await one.answering.step(share, drafts, members.length > 1)) await end(one);
         } catch (error) {
           await leave(one, () => Promise.reject(error));
         }

@@ -125,6 +125,8 @@ export const generateResult = v.strictObject({
   promptTokens: v.number(),
   /** Tokens of the prompt that were kept from an earlier request, or evaluated by another one. */
   cachedTokens: v.number(),
+  /** Whether others were answered in some of its steps. */
+  isShared: v.exactOptional(v.boolean()),
   generatedTokens: v.number(),
   /** Those of them that were drafted, and evaluated in the same step as the token before them. */
   lookedUpTokens: v.exactOptional(v.number()),

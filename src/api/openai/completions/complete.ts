@@ -101,6 +101,7 @@ interface Completion<C extends object, L> {
     readonly stop_reason: string | undefined;
   })[];
   readonly usage: ReturnType<typeof usageOf>;
+  readonly system_fingerprint: string;
 }
 
 /** Each prompt counts once, however many of the choices answer it. */
@@ -117,6 +118,13 @@ function usageOf(results: readonly PlaygroundAnswer[], choices: number) {
     prompt_tokens_details: { cached_tokens: Math.min(...results.map(({ cachedTokens }) => cachedTokens)) },
   };
 }
+
+/**
+ * Whether the same requests get the same answers again at temperature 0. Where a part of a prompt was kept, or others were
+ * answered in the same steps, llama.cpp adds the same numbers in another order.
+ */
+const fingerprintOf = (results: readonly PlaygroundAnswer[]) =>
+  results.some(({ cachedTokens, isShared }) => cachedTokens > 0 || isShared) ? 'hone-shared' : 'hone';
 
 /** Whether an answer is calls that can be made: their arguments are JSON. */
 const isCall = ({ calls }: PlaygroundAnswer) =>
@@ -159,7 +167,13 @@ export async function complete<C extends object, L extends object>(
       logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
       ...endOf(result),
     }));
-    return { ...head, object: spelling.object, choices, usage: usageOf(results, count) };
+    return {
+      ...head,
+      object: spelling.object,
+      choices,
+      usage: usageOf(results, count),
+      system_fingerprint: fingerprintOf(results),
+    };
   }
 
   const events = createEventStream(exchange);
@@ -192,7 +206,7 @@ export async function complete<C extends object, L extends object>(
       onEnd(index, result) {
         if (answers[index]?.first) sendText(index, '', [], '', []);
         const choice = { ...spelling.piece('', false, '', []), logprobs: null, ...endOf(result) };
-        send(piece([{ index, ...choice }], null));
+        send({ ...piece([{ index, ...choice }], null), system_fingerprint: fingerprintOf([result]) });
       },
     });
     if (stream.includeUsage) send(piece([], usageOf(results, count)));

@@ -10,6 +10,8 @@ const usage = v.object({
   prompt_tokens_details: v.object({ cached_tokens: v.number() }),
 });
 const head = { id: v.string(), object: v.string(), created: v.number(), model: v.string() };
+/** `hone`; with `-shared` where the same request may get another answer at temperature 0. */
+const fingerprint = { system_fingerprint: v.string() };
 const finish = {
   index: v.number(),
   finish_reason: v.nullable(v.string()),
@@ -46,6 +48,7 @@ export const chatCompletion = v.object({
     }),
   ),
   usage,
+  ...fingerprint,
 });
 /** A chunk of a streamed response; the last one has the usage if requested. */
 const chatPiece = v.object({
@@ -62,11 +65,14 @@ const chatPiece = v.object({
     }),
   ),
   usage: v.optional(v.nullable(usage)),
+  /** In the last chunk of a choice. */
+  system_fingerprint: v.optional(v.string()),
 });
 export const completion = v.object({
   ...head,
   choices: v.array(v.object({ ...finish, logprobs: v.nullable(textLogprobs), text: v.string() })),
   usage,
+  ...fingerprint,
 });
 /** The data of a stream event; a failure after the first event is sent as another event. */
 export const chatEvent = v.union([chatPiece, error]);
