@@ -12,7 +12,11 @@ export const untilWarm = (server: Service): Promise<void> =>
   });
 
 /** Uploads a dataset. @throws unless it is stored. */
-export async function upload(server: Service, name: string, content: string | Buffer): Promise<void> {
+export async function upload(
+  server: Pick<Service, 'url'>,
+  name: string,
+  content: string | Buffer,
+): Promise<void> {
   const form = new FormData();
   form.set('file', new Blob([content as BlobPart]), name);
   const answer = await fetch(`${server.url}/api/upload_dataset`, { method: 'POST', body: form });

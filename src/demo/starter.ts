@@ -5,11 +5,14 @@ import { createInterface } from 'node:readline';
 import { startBar } from './bar.ts';
 import type { Options } from './options.ts';
 
+/** What is needed to make it, and where it is kept. */
+type Places = Pick<Options, 'installDir' | 'pythonPath' | 'cacheDir'>;
+
 const stepLine = /^starter: step (\d+)\/(\d+) loss (\S+) left (\d+)s/;
 
 /** Runs `python -m trainer starter` and passes on its output line by line. */
 async function runStarter(
-  options: Options,
+  options: Places,
   args: string[],
   onLine: (line: string) => void = () => undefined,
 ): Promise<string> {
@@ -39,7 +42,7 @@ async function runStarter(
  * Trains the starter model unless it is cached under the digest of its recipe.
  * @returns its folder.
  */
-export async function makeStarter(options: Options): Promise<string> {
+export async function makeStarter(options: Places): Promise<string> {
   const folder = join(options.cacheDir, `starter-${await runStarter(options, ['--digest'])}`);
   if (existsSync(join(folder, 'starter.json'))) return folder;
   mkdirSync(options.cacheDir, { recursive: true });
