@@ -16,6 +16,8 @@ export const evaluationFigures = {
   rouge1: { label: 'ROUGE-1', better: 'large' },
   rouge2: { label: 'ROUGE-2', better: 'large' },
   rougeL: { label: 'ROUGE-L', better: 'large' },
+  right_tool: { label: 'Right tool (%)', better: 'large' },
+  right_arguments: { label: 'Right arguments (%)', better: 'large' },
   win_rate: { label: 'Win rate (%)', better: 'large' },
   win_rate_per_token: { label: 'Win rate per token (%)', better: 'large' },
 } as const satisfies Record<string, { readonly label: string; readonly better: 'small' | 'large' }>;

@@ -1,4 +1,5 @@
-"""Tools in conversations: what a chat template is given of them, and how it writes them.
+"""Tools in conversations: what a chat template is given of them, how it writes them, and what is called in an
+answer.
 
 Rows have them in OpenAI's format: `tools` beside the messages, `tool_calls` of the assistant, and messages of
 the role `tool`. In the trainer the first message of a conversation has the `tools` of its row, so that each
@@ -10,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from trainer.protocol.failures import Failure
@@ -186,6 +188,61 @@ def _plain_numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain_numbers(one) for name, one in value.items()}
     return value
+
+
+# The figures of answers where tools are offered, in percent.
+FIGURES = ("right_tool", "right_arguments")
+# The beginning of arguments behind the name of a function, in the notations of
+# `src/inference/template/tool-styles.ts`: before it are at most the end of a quotation and the next key, a
+# token, or a fence.
+ARGUMENTS = re.compile(r"[^{}]{0,60}?(?=\{|<parameter=)|\s*>\s*(?=</function>)")
+
+
+def names_of(prompt: Sequence[Given]) -> tuple[str, ...]:
+    """The names of the functions that a conversation offers."""
+    return tuple(tool["function"]["name"] for tool in prompt[0].get("tools", ())) if prompt else ()
+
+
+def calls_in(text: str, names: Collection[str]) -> list[tuple[str, str]]:
+    """The calls of functions of these `names` in an answer, in whichever notation: each name with its
+    arguments, as canonical JSON, or where they are none as their text without white space."""
+    if not names:
+        return []
+    words = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w.-])({words})(?![\w-])|(?<=functions\.)({words})(?![\w-])")
+    found: list[tuple[str, str]] = []
+    at = 0
+    while match := pattern.search(text, at):
+        at = match.end()
+        opening = ARGUMENTS.match(text, at)
+        if opening is None:
+            continue
+        try:
+            value, at = json.JSONDecoder().raw_decode(text, opening.end())
+            arguments = json.dumps(_plain_numbers(value), sort_keys=True)
+        except ValueError:
+            following = pattern.search(text, opening.end())
+            at = following.start() if following else len(text)
+            arguments = "".join(text[opening.end() : at].split())
+        found.append((match[1] or match[2], arguments))
+    return found
+
+
+def figures(
+    answers: Sequence[str], references: Sequence[str], offered: Sequence[Collection[str]]
+) -> dict[str, float]:
+    """In how many of the answers to prompts that offer tools (their names in `offered`) the functions of the
+    reference are called, none where it calls none, and in how many with its arguments, in percent; empty
+    where no prompt offers tools."""
+    tools, whole = [], []
+    for answer, reference, names in zip(answers, references, offered, strict=True):
+        if names:
+            given, wanted = calls_in(answer, names), calls_in(reference, names)
+            tools.append(Counter(name for name, _ in given) == Counter(name for name, _ in wanted))
+            whole.append(Counter(given) == Counter(wanted))
+    if not tools:
+        return {}
+    return dict(zip(FIGURES, (100 * sum(one) / len(one) for one in (tools, whole)), strict=True))
 
 
 # Words that no template has of its own.

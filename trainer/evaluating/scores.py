@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from trainer.data import pairs, preferences, rows
+from trainer.data import pairs, preferences, rows, tools
 from trainer.data.encode import IGNORED
 from trainer.data.lengths import choose_length
 from trainer.data.sequences import encoded_rows
@@ -153,9 +153,10 @@ def _score_answers(
         for result, text in zip(every[start:], answers, strict=False):
             result.answer = text
         progress(min(1.0, (start + len(part)) / len(every)))
-    for result in every[:kept_rows]:
-        result.figures |= answer_figures([result])
-    return answer_figures(every)
+    offered = [tools.names_of(prompt) for prompt in prompts]
+    for result, names in zip(every[:kept_rows], offered, strict=False):
+        result.figures |= answer_figures([result], [names])
+    return answer_figures(every, offered)
 
 
 def _tell_cut_prompts(job: Job, prompts: Sequence[generate.Prompt], results: list[RowResult]) -> None:
@@ -174,13 +175,15 @@ def _tell_cut_prompts(job: Job, prompts: Sequence[generate.Prompt], results: lis
         )
 
 
-def answer_figures(results: list[RowResult]) -> dict[str, float]:
-    """Exact match and F1 in percent, and ROUGE from 0 to 1, as the tasks define them."""
+def answer_figures(results: list[RowResult], offered: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Exact match and F1 in percent, and ROUGE from 0 to 1, as the tasks define them; where prompts offer
+    tools (their names in `offered`), the right calls in percent."""
     answers = [result.answer or "" for result in results]
     references = [result.reference or "" for result in results]
     return {
         **ExtractiveQuestionAnswering().score(answers, references),
         **Summarization().score(answers, references),
+        **tools.figures(answers, references, offered),
     }
 
 

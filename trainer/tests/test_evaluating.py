@@ -90,6 +90,35 @@ def test_the_loss_is_that_of_all_learned_tokens(models, tmp_path):
     assert figures["loss"] == pytest.approx(nats / tokens, rel=1e-4)
 
 
+def test_calls_of_tools_are_scored_as_in_the_evaluations_of_a_training(tmp_path, monkeypatch):
+    from trainer.tests.training.test_shapes import CALLING, TOOLS
+    from trainer.training import generate
+
+    monkeypatch.setattr(generate, "MAX_NEW_TOKENS", 128)
+    model = tiny.build("llama", tmp_path / "model", "chatml")
+    (model / "chat_template.jinja").write_text(CALLING)
+    asks = [{**TOOLS, "messages": TOOLS["messages"][:2]}] * 6
+    says = [{"messages": [TOOLS["messages"][0], {"role": "assistant", "content": "team: billing"}]}] * 2
+    trained = jobs.make(
+        tmp_path / "run", model, asks * 8, {}, [*asks, *says], eval_split=0, max_steps=96, learning_rate=1e-2
+    )
+    assert jobs.train(trained) == 0
+    base, tuned = (jobs.journal(trained, "eval")[at]["metrics"] for at in (0, -1))
+    names = ("right_tool", "right_arguments")
+    assert [base[name] for name in names] == [0, 0]
+    assert [tuned[name] for name in names] == [100, 100]
+    adapter = trained.parent / "artifacts" / "adapter"
+    figures, rows = score(tmp_path / "tuned", model, [*asks, *says], {}, adapter)
+    # Rows that offer no tools do not count.
+    assert [figures[name] for name in names] == [100, 100]
+    assert ["right_tool" in row["figures"] for row in rows] == [True] * 5
+    # The wrong arguments.
+    other = json.loads(json.dumps(asks).replace(r"{\"id\":7}", r"{\"id\":8}"))
+    assert other != asks
+    figures, _ = score(tmp_path / "other", model, other, {}, adapter)
+    assert [figures[name] for name in names] == [100, 0]
+
+
 def test_spans_are_compared_with_the_answers_of_questions(models, tmp_path):
     top = {"task": "extractive-question-answering"}
     trained = jobs.make(tmp_path / "run", models("bert"), QUESTIONS, top, max_seq_length=64, max_steps=2)

@@ -47,14 +47,18 @@ class Shown:
     prompt: Prompt
     reference: str | None
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The names of the tools that the prompt offers."""
+        return () if isinstance(self.prompt, str) else tools.names_of(self.prompt)
+
 
 @dataclass(frozen=True)
 class EvaluationPrompts:
     """The prompts of a run: those to show, and those to score against references in evaluations."""
 
     shown: list[Shown]
-    scored: list[Prompt]
-    references: list[str]
+    scored: list[Shown]
     # The most tokens of an answer.
     most: int
 
@@ -72,28 +76,36 @@ class EvaluationPrompts:
         golden = [Shown([{"role": "user", "content": text}], None) for text in asked or ()]
         if held_out is None:
             if asked is not None:
-                return EvaluationPrompts(golden, [], [], MAX_NEW_TOKENS)
+                return EvaluationPrompts(golden, [], MAX_NEW_TOKENS)
             rows, most = _of_rows(job, _first(job, training, MOST_LOOKED_AT))
             different: dict[str, Shown] = {}
             for row in rows:
                 different.setdefault(json.dumps(row.prompt), row)
-            return EvaluationPrompts(list(different.values())[:SAMPLES], [], [], most)
-        count = min(len(held_out), answer_budget.MOST_ROWS if job.task.scored else SAMPLES)
+            return EvaluationPrompts(list(different.values())[:SAMPLES], [], most)
+        is_scored = job.task.scored or _offers_tools(job, held_out)
+        count = min(len(held_out), answer_budget.MOST_ROWS if is_scored else SAMPLES)
         rows, most = _of_rows(job, _first(job, held_out, count))
-        references = [row.reference or "" for row in rows]
         shown = golden or rows[:SAMPLES]
-        if not job.task.scored:
-            return EvaluationPrompts(shown, [], [], MAX_NEW_TOKENS if golden else most)
+        names = job.task.scored or tools.FIGURES
+        scored = rows if job.task.scored else [row for row in rows if row.offered]
+        if not scored:
+            return EvaluationPrompts(shown, [], MAX_NEW_TOKENS if golden else most)
         lengths = list_value_length(batched.with_format("arrow")[:]["input_ids"])
         count = answer_budget.scored_rows(job.settings, len(batched), lengths.to_numpy().sum(), most)
-        if len(held_out) > count:
+        if len(held_out) > count and len(scored) > count:
             job.warn(
                 "metrics_sampled",
-                f"{', '.join(job.task.scored)} are computed on the first {count} of {len(held_out):,} "
+                f"{', '.join(names)} are computed on the first {count} of {len(held_out):,} "
                 f"validation rows, with answers of up to {most} tokens: more would take over a tenth of the "
                 "training's time, or are not needed for a figure.",
             )
-        return EvaluationPrompts(shown, [row.prompt for row in rows[:count]], references[:count], most)
+        return EvaluationPrompts(shown, scored[:count], most)
+
+
+def _offers_tools(job: Job, held_out: Dataset) -> bool:
+    """Whether prompts among the first validation rows offer tools."""
+    first = _first(job, held_out, answer_budget.MOST_ROWS) if job.shape == "messages" else []
+    return any(row.get("tools") for row in first)
 
 
 def _first(job: Job, dataset: Dataset, count: int) -> list[Row]:
@@ -125,10 +137,15 @@ def reference_of(job: Job, messages: list[Given]) -> str:
 
 
 def written_answers(job: Job, conversations: list[list[Given]]) -> list[str]:
-    """The last answers as the model is to write them: with their reasoning, if they have any."""
-    if job.family != "causal" or job.template.thinking is None:
-        return [messages[-1]["content"] for messages in conversations]
-    return [split(job.template, messages)[1] for messages in conversations]
+    """The last answers as the model is to write them: with their reasoning and their calls, if they have
+    any."""
+    reasons = job.family == "causal" and job.template.thinking is not None
+    return [
+        split(job.template, messages)[1]
+        if reasons or "tool_calls" in messages[-1]
+        else messages[-1]["content"]
+        for messages in conversations
+    ]
 
 
 def without_reasoning(job: Job, answer: str) -> str:
@@ -174,13 +191,13 @@ class PromptAnswers:
     def in_evaluation(self) -> dict[str, float]:
         """Shows the answers; returns the task's metrics of the scored ones."""
         prompts = self.prompts
-        given = self._show("evaluate", prompts.scored)
+        given = self._show("evaluate", [row.prompt for row in prompts.scored])
         if not prompts.scored:
             return {}
-        return self._job.task.score(
-            [without_reasoning(self._job, given[json.dumps(prompt)]) for prompt in prompts.scored],
-            prompts.references,
-        )
+        answers = [without_reasoning(self._job, given[json.dumps(row.prompt)]) for row in prompts.scored]
+        references = [row.reference or "" for row in prompts.scored]
+        of_task = self._job.task.score(answers, references) if self._job.task.scored else {}
+        return of_task | tools.figures(answers, references, [row.offered for row in prompts.scored])
 
     def outside_evaluation(self) -> None:
         """Shows the answers unless an evaluation of this step did, or the run is being stopped."""

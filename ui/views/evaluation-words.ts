@@ -14,7 +14,7 @@ export const evaluationName = ({ name, base_model: base }: Pick<EvaluationSummar
   nameText(name.replace(base, () => shortModelName(base)));
 
 /** The names of the figures that say most, besides the loss. */
-const mainNames = ['win_rate', 'rougeL', 'f1', 'exact_match'] as const;
+const mainNames = ['win_rate', 'right_arguments', 'right_tool', 'rougeL', 'f1', 'exact_match'] as const;
 
 /** The figures that say most, besides the loss, the first one first. */
 export const mainFigures = ({ figures }: EvaluationSummary) =>

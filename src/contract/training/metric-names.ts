@@ -5,6 +5,8 @@ const names: Readonly<Record<string, string>> = {
   rouge2: 'ROUGE-2',
   rougeL: 'ROUGE-L',
   f1: 'F1',
+  right_tool: 'Right tool (%)',
+  right_arguments: 'Right arguments (%)',
   kl: 'KL divergence',
   'rewards/chosen': 'Chosen reward',
   'rewards/rejected': 'Rejected reward',

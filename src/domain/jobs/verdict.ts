@@ -35,7 +35,7 @@ export interface Verdict {
 }
 
 /** The metrics by which tasks and strategies are judged; of those that were measured, the first one. */
-const judged = ['rougeL', 'f1', 'reward', 'rewards/margins', 'perplexity'];
+const judged = ['rougeL', 'f1', 'right_arguments', 'reward', 'rewards/margins', 'perplexity'];
 
 /** Its loss is that of the policy, which says nothing about the answers. */
 const lossless = 'rlhf';

@@ -57,6 +57,10 @@ const notes: Readonly<Record<string, string>> = {
   'ROUGE-1': rouge('the words'),
   'ROUGE-2': rouge('the pairs of neighbouring words'),
   'ROUGE-L': rouge('the longest common sequence of words'),
+  'Right tool':
+    'How many of the answers call the functions that the reference calls, and none where it calls none. The order of several calls does not matter.',
+  'Right arguments':
+    'How many of the answers call the right functions with the arguments of the reference. JSON is compared by its values; other notations as text without white space.',
   'Win rate': 'How often the model finds the chosen answer likelier than the rejected one. 50% is chance.',
   'Win rate per token':
     'The win rate by the mean log-likelihood of a token, so that long answers are not at a disadvantage. 50% is chance.',

@@ -24,7 +24,7 @@ const refreshMs = 1_000;
 /** Rows that are shown at first, and that “Show more” adds. */
 const shownRows = 50;
 /** Figures of a row that are shown below its answer, as far as it has them. */
-const rowFigures = ['exact_match', 'f1', 'rougeL', 'loss'] as const;
+const rowFigures = ['right_tool', 'right_arguments', 'exact_match', 'f1', 'rougeL', 'loss'] as const;
 
 /** The results of one evaluation, or of several side by side. */
 @customElement('hone-evaluation-results')
