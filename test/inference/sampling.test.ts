@@ -231,4 +231,13 @@ test('ignore_eos goes on where the model ends its answer', async () => {
   assert.equal([longer.finishReason, longer.generatedTokens], ['length', 24]);
 });
 
+test('a control token never stands for its text in JSON', async () => {
+  const grammar = { kind: 'json-schema' as const, schema: { enum: ['<s>', '<s><s>'] } };
+  // The tokenizer hides it, so the text would lack it.
+  for (const logitBias of [{}, { 1: 100 }]) {
+    const { text } = await ask({ grammar, logitBias });
+    assert.ok(['<s>', '<s><s>'].includes(JSON.parse(text)), text);
+  }
+});
+
 test.run();

@@ -184,6 +184,10 @@ function createLoadedModel(
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(bytes));
   }
 
+  const hidden = file.tokenTypes.flatMap((type, token) =>
+    type === controlToken && !model.isEogToken(token as Token) ? [token] : [],
+  );
+
   /** The control tokens that `tags` has, with their texts. */
   function tagsOf(tags: string): Map<number, Uint8Array> {
     const found = new Map<number, Uint8Array>();
@@ -230,7 +234,8 @@ function createLoadedModel(
           { details: { promptTokens: prompt.length, contextTokens: longest } },
         );
       }
-      const { late, ...chosen } = await samplingOf(order, prompt, llama, model, file.tokens.length, style);
+      const count = file.tokens.length;
+      const { late, ...chosen } = await samplingOf(order, prompt, llama, model, count, hidden, style);
       const isAnswer = order.input.kind === 'messages';
       const stops = [
         ...(isAnswer && !order.ignoreEos ? template.stop : []),

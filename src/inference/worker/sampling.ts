@@ -30,9 +30,15 @@ async function grammarOf(grammar: NonNullable<GenerateOrder['grammar']>, llama: 
   return llama.createGrammar({ grammar: rules.join('\n') });
 }
 
-function biasOf(order: GenerateOrder, model: LlamaModel, vocabulary: number): TokenBias | undefined {
+function biasOf(
+  order: GenerateOrder,
+  model: LlamaModel,
+  vocabulary: number,
+  hidden: readonly number[],
+): TokenBias | undefined {
   const biases = Object.entries(order.logitBias);
-  if (biases.length === 0) return undefined;
+  const banned = order.grammar === null ? [] : hidden;
+  if (biases.length === 0 && banned.length === 0) return undefined;
   const bias = TokenBias.for(model);
   for (const [id, value] of biases) {
     const token = Number(id);
@@ -47,6 +53,8 @@ function biasOf(order: GenerateOrder, model: LlamaModel, vocabulary: number): To
     }
     bias.set(token as Token, value <= -mostBias ? 'never' : { logit: value });
   }
+  // llama.cpp's grammars take such a token for its text, which the answer would lack.
+  for (const token of banned) bias.set(token as Token, 'never');
   return bias;
 }
 
@@ -92,6 +100,7 @@ function penaltyOf(
  *
  * @param prompt its tokens, which `repetitionPenalty` counts
  * @param vocabulary the number of the model's tokens
+ * @param hidden its control tokens that do not end an answer
  * @param style how an answer has calls of the request's tools, if there are any
  * @throws AppError `invalid` for a token that the model has not or that cannot be biased, a schema that cannot be used, or
  *   penalties that cannot be combined
@@ -102,6 +111,7 @@ export async function samplingOf(
   llama: Llama,
   model: LlamaModel,
   vocabulary: number,
+  hidden: readonly number[],
   style: ToolStyle | null,
 ): Promise<{
   readonly sampling: Options;
@@ -109,7 +119,7 @@ export async function samplingOf(
   /** How tokens are chosen from where an answer has begun a call whose arguments must follow a schema. */
   readonly late: ((text: string) => Promise<Options | null>) | null;
 }> {
-  const tokenBias = biasOf(order, model, vocabulary);
+  const tokenBias = biasOf(order, model, vocabulary, hidden);
   const use = (order.input.kind === 'messages' && order.input.tools) || null;
   const repeatPenalty = penaltyOf(order, prompt);
   const seed = order.seed ?? Math.floor(Math.random() * 2 ** 32);
