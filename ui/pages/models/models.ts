@@ -46,6 +46,8 @@ export class ModelList extends LightElement {
   private readonly _more = new MoreRows(this, () => {
     this._limit += pageRows;
   });
+  private _found: readonly Model[] = [];
+  private _foundOf: readonly unknown[] = [];
   private _unfollow: (() => void) | null = null;
 
   constructor() {
@@ -107,8 +109,17 @@ export class ModelList extends LightElement {
     </div>`;
   }
 
-  /** The models of the search and the filters, in their order. */
-  private _find(all: readonly Model[]): Model[] {
+  /** The models of the search and the filters, in their order: found anew only if one of these has changed. */
+  private _find(all: readonly Model[]): readonly Model[] {
+    const of = [all, router.value.query];
+    if (of.some((one, index) => one !== this._foundOf[index])) {
+      this._found = this._search(all);
+      this._foundOf = of;
+    }
+    return this._found;
+  }
+
+  private _search(all: readonly Model[]): Model[] {
     const words = this._asked('q').toLowerCase().split(/\s+/).filter(Boolean);
     const [base, dataset, task, tag] = ['model', 'dataset', 'task', 'tag'].map((name) => this._asked(name));
     const isFound = (model: Model) =>

@@ -28,9 +28,8 @@ export interface FoundRuns {
   readonly isReading: boolean;
 }
 
-/** How many runs are read first, and then at a time. */
-const firstPage = 50;
-const nextPage = 200;
+/** How many runs are read first and then at a time: more would be seen to stop the scrolling when they are drawn. */
+const pageRuns = 50;
 /** The service's limit. */
 const largestPage = 1_000;
 
@@ -52,7 +51,7 @@ export class RunSearch extends Store<FoundRuns> {
   find(filter: RunFilter): void {
     if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;
     this.#filter = filter;
-    this.#show(firstPage);
+    this.#show(pageRuns);
   }
 
   #show(count: number): void {
@@ -75,12 +74,12 @@ export class RunSearch extends Store<FoundRuns> {
 
   /** Reads as many again as are shown. */
   refresh(): void {
-    if (this.#filter !== null) this.#show(Math.max(firstPage, this.value.runs.length));
+    if (this.#filter !== null) this.#show(Math.max(pageRuns, this.value.runs.length));
   }
 
   /** Reads the next ones. */
   more(): void {
-    if (this.#asking === null) void this.#read(nextPage, true);
+    if (this.#asking === null) void this.#read(pageRuns, true);
   }
 
   /** Shows all trials of a sweep, or again the one that stands for them. */
