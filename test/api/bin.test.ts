@@ -1,10 +1,12 @@
 /** Everything that can be deleted, and how it comes back. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../src/db/store.ts';
+import { makeRoom, reclaimableBytes } from '../../src/domain/machine/disk-room.ts';
+import { findShortage } from '../../src/domain/training/estimate/disk-budget.ts';
 import { supportRows } from '../client.ts';
 import { root, temporaryFolder } from '../folders.ts';
 import { endAll, type InsideService, openInside } from '../inside-service.ts';
@@ -118,24 +120,6 @@ test('each kind is deleted, survives a restart in the bin, and comes back byte f
   await service.end();
 });
 
-test('a service that was killed before the files were moved has lost nothing', async () => {
-  let { service, dataDir, jobFolder } = await withEverything();
-  const files = filesOf(dataDir);
-  const { body: run } = await service.call('DELETE', `/api/jobs/${jobFolder.split(/[/\\]/).at(-1)}`);
-  const { body: dataset } = await service.call('DELETE', '/api/datasets/support.jsonl');
-  await service.end();
-  // What a kill between the transaction and the renames leaves, and one between the renames and the transaction of a restoration.
-  renameSync(join(dataDir, 'bin', run.bin_id, '0'), jobFolder);
-  renameSync(join(dataDir, 'bin', dataset.bin_id, '0'), join(dataDir, 'datasets', 'support.jsonl'));
-  service = await openInside({ dataDir });
-  assert.is((await service.call('GET', '/api/datasets/support.jsonl')).status, 404);
-  assert.not.ok(existsSync(jobFolder));
-  for (const id of [run.bin_id, dataset.bin_id])
-    assert.is((await service.call('POST', `/api/bin/${id}/restore`)).status, 200);
-  assert.equal(filesOf(dataDir), files);
-  await service.end();
-});
-
 test('a name that was taken again is not replaced', async () => {
   const service = await openInside();
   await service.upload('support.jsonl', supportRows());
@@ -189,6 +173,53 @@ test('the oldest gives way when the bin is full, and what is larger than the bin
   );
   assert.ok(size_bytes <= limit_bytes);
   assert.is(limit_bytes, 100_000);
+  await service.end();
+});
+
+test('what the bin cannot keep is refused where it must not be deleted for good, and stays', async () => {
+  const service = await openInside({ limits: { binBytes: 100_000 } });
+  const rows = supportRows().repeat(10).slice(0, 110_000);
+  await service.upload('large.jsonl', rows);
+  const path = '/api/datasets/large.jsonl';
+  const { status, body } = await service.call('DELETE', `${path}?permanently=false`);
+  assert.is(status, 507);
+  assert.match(
+    body.detail,
+    /it has 0 MB, and the bin has room for 0 MB\. It can only be deleted for good\.$/,
+  );
+  assert.is((await service.call('GET', path)).status, 200);
+  await service.upload('small.jsonl', rows.slice(0, 50_000));
+  const kept = await service.call('DELETE', '/api/datasets/small.jsonl?permanently=false');
+  assert.is(kept.body.bin_id, (await binOf(service)).entries[0].id);
+  await service.end();
+});
+
+test('the bin counts as free space, and gives way only where that is enough', async () => {
+  const service = await openInside();
+  const { dataDir } = service;
+  assert.is(reclaimableBytes(dataDir), 0);
+  await service.upload('support.jsonl', supportRows());
+  await service.call('DELETE', '/api/datasets/support.jsonl');
+  const reclaimable = reclaimableBytes(dataDir);
+  assert.is(reclaimable, (await binOf(service)).size_bytes);
+  assert.ok(reclaimable >= supportRows().length);
+
+  const need = {
+    downloadBytes: 0,
+    checkpointsBytes: 0,
+    exportBytes: 2 ** 60,
+    spareBytes: 0,
+    totalBytes: 2 ** 60,
+  };
+  const shortage = async (more: number) => await findShortage(need, dataDir, dataDir, 0, more);
+  assert.is(await shortage(2 ** 60), null);
+  const { freeBytes = 0 } = (await shortage(2 ** 50)) ?? {};
+  assert.ok(freeBytes > 2 ** 50);
+
+  await makeRoom(dataDir, reclaimable + 1);
+  assert.is((await binOf(service)).entries.length, 1, 'all of it would not be enough');
+  await makeRoom(dataDir, 1);
+  assert.is(reclaimableBytes(dataDir), 0);
   await service.end();
 });
 

@@ -165,6 +165,26 @@ test('a file with errors leads to its page, which tells them; from there it is d
   assert.equal(faults, []);
 });
 
+test('what the bin has no room for is deleted only after that is said', async () => {
+  const small = await startService({ limits: { binBytes: 100 } });
+  await small.upload('large.jsonl', '{"input":"a","output":"b"}\n'.repeat(20));
+  const { page } = await openPage(small.url, '/datasets/large.jsonl');
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('button', { name: 'Delete dataset' }).click();
+  await sees(
+    page,
+    /The bin cannot keep it: it has .* It can only be deleted for good\. This cannot be undone\./,
+  );
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'too-large-for-the-bin');
+  assert.is((await small.call('GET', '/api/datasets/large.jsonl')).status, 200);
+  await page.getByRole('button', { name: 'Delete for good' }).click();
+  await page.waitForURL(/\/datasets$/);
+  assert.is((await small.call('GET', '/api/datasets/large.jsonl')).status, 404);
+  await page.context().close();
+  await small.end();
+});
+
 test('rows are edited, added, deleted and put back; what was typed stays when another tab was first', async () => {
   const found: string[] = [];
   const row = (index: number) => `{"input": "question ${index}", "output": "b", "id": 12345678901234567890}`;

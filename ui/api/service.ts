@@ -81,7 +81,8 @@ export const service = {
     call('PATCH /api/datasets/{name}', { path: { name }, body: { filename } }),
   copyDataset: (name: string) => call('POST /api/datasets/{name}/copies', { path: { name } }),
   datasetFilePath: (name: string) => pathOf('GET /api/datasets/{name}/file', { path: { name } }),
-  removeDataset: (name: string) => call('DELETE /api/datasets/{name}', { path: { name } }),
+  removeDataset: (name: string, permanently = false) =>
+    call('DELETE /api/datasets/{name}', { path: { name }, query: { permanently: `${permanently}` } }),
   hubDataset: (repo: string) => call('GET /api/hub/dataset', { query: { repo } }),
   move: () => call('GET /api/move/openai'),
   listMove: (key: string) => call('POST /api/move/openai/list', { body: { api_key: key } }),
@@ -116,13 +117,18 @@ export const service = {
   /** Resumes a job; with `queue` it waits for the one that is running. */
   resume: (jobId: string, queue = false) =>
     call('POST /api/jobs/{job_id}/resume', { path: { job_id: jobId }, body: { queue } }),
-  removeJob: (jobId: string) => call('DELETE /api/jobs/{job_id}', { path: { job_id: jobId } }),
+  removeJob: (jobId: string, permanently = false) =>
+    call('DELETE /api/jobs/{job_id}', { path: { job_id: jobId }, query: { permanently: `${permanently}` } }),
 
   sweeps: async () => (await call('GET /api/sweeps')).sweeps,
   sweep: (id: string) => call('GET /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
   startSweep: (body: SweepBody) => call('POST /api/sweeps', { body }),
   stopSweep: (id: string) => call('POST /api/sweeps/{sweep_id}/stop', { path: { sweep_id: id } }),
-  removeSweep: (id: string) => call('DELETE /api/sweeps/{sweep_id}', { path: { sweep_id: id } }),
+  removeSweep: (id: string, permanently = false) =>
+    call('DELETE /api/sweeps/{sweep_id}', {
+      path: { sweep_id: id },
+      query: { permanently: `${permanently}` },
+    }),
 
   evaluations: async () => (await call('GET /api/evaluations')).evaluations,
   evaluation: (id: string) => call('GET /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
@@ -138,7 +144,11 @@ export const service = {
   lineage: (modelId: string) => call('GET /api/models/{model_id}/lineage', { path: { model_id: modelId } }),
   modelFilePath: (modelId: string, name: string) =>
     pathOf('GET /api/models/{model_id}/files/{name}', { path: { model_id: modelId, name } }),
-  removeModel: (modelId: string) => call('DELETE /api/models/{model_id}', { path: { model_id: modelId } }),
+  removeModel: (modelId: string, permanently = false) =>
+    call('DELETE /api/models/{model_id}', {
+      path: { model_id: modelId },
+      query: { permanently: `${permanently}` },
+    }),
   modelExport: (modelId: string) =>
     call('GET /api/models/{model_id}/export', { path: { model_id: modelId } }),
   exportModel: (

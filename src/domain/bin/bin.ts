@@ -6,7 +6,7 @@ import type { Store } from '../../db/store.ts';
 import type { BinRow, RawRow, RowsOf } from '../../db/tables/bin.ts';
 import { AppError, asAppError } from '../../errors.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
-import { givingWay, roomOf } from '../machine/disk-room.ts';
+import { type GivingWay, givingWay, megabytes, roomOf } from '../machine/disk-room.ts';
 import { bytesOf } from './bytes-of.ts';
 
 /** What the bin keeps. */
@@ -48,7 +48,10 @@ export interface Restoring {
 
 /** Where deleted things are kept for some days: their rows in the database, their files in a folder of the bin. */
 export interface Bin {
-  /** Makes room for something that is about to be deleted. It is not kept if it is too large, or the disk is short. */
+  /**
+   * Makes room for something that is about to be deleted. It is not kept if it is too large, or the disk is short.
+   * @throws AppError `disk_full` for what is not kept if `permanently` is `false`, which is more than left out.
+   */
   place(paths: readonly string[], permanently?: boolean): Promise<Place>;
   /** Deletes something; all but its files before this function returns. @returns its ID in the bin if it is kept. */
   discard(place: Place, deletion: Deletion): Promise<string | null>;
@@ -176,10 +179,12 @@ export function createBin(options: BinOptions): Bin {
   const maxBytes = async () =>
     options.maxBytes ?? ((await roomOf(dataDir))?.bytes ?? Number.MAX_SAFE_INTEGER) * diskPart;
 
-  const yields = async (folder: string, lacking: number) => {
-    if (!existsSync(folder) || statSync(folder).dev !== statSync(dataDir).dev) return;
-    const wanted = ((await roomOf(dataDir))?.freeBytes ?? 0) + lacking;
-    await giveWay(async () => ((await roomOf(dataDir))?.freeBytes ?? wanted) < wanted);
+  const yields: GivingWay = {
+    bytes: (folder) => (existsSync(folder) && statSync(folder).dev === statSync(dataDir).dev ? bytes() : 0),
+    async giveWay(lacking) {
+      const wanted = ((await roomOf(dataDir))?.freeBytes ?? 0) + lacking;
+      await giveWay(async () => ((await roomOf(dataDir))?.freeBytes ?? wanted) < wanted);
+    },
   };
   givingWay.add(yields);
 
@@ -202,18 +207,26 @@ export function createBin(options: BinOptions): Bin {
   recover();
 
   return {
-    async place(asked, permanently = false) {
+    async place(asked, permanently) {
       const paths = asked.filter((path) => existsSync(path));
       const size = await bytesOf(paths);
       const { dev } = statSync(dataDir);
       const limit = await maxBytes();
-      const kept =
-        !permanently &&
-        size <= limit &&
-        // Files are moved, which a folder on another disk does not allow.
-        paths.every((path) => statSync(path, { throwIfNoEntry: false })?.dev === dev) &&
-        (await giveWay(async () => bytes() + size > limit || (await isShort())));
-      return { kept, bytes: size, paths };
+      const whyNot =
+        size > limit
+          ? `it has ${megabytes(size)}, and the bin has room for ${megabytes(limit)}`
+          : // Files are moved, which a folder on another disk does not allow.
+            paths.some((path) => statSync(path, { throwIfNoEntry: false })?.dev !== dev)
+            ? 'its files are on another disk'
+            : !permanently && !(await giveWay(async () => bytes() + size > limit || (await isShort())))
+              ? 'the disk is nearly full'
+              : null;
+      if (whyNot !== null && permanently === false)
+        throw new AppError(
+          'disk_full',
+          `The bin cannot keep it: ${whyNot}. It can only be deleted for good.`,
+        );
+      return { kept: !permanently && whyNot === null, bytes: size, paths };
     },
 
     async discard({ kept, bytes: size, paths }, { kind, ref, name, rows, remove }) {

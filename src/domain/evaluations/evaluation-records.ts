@@ -156,7 +156,7 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
     async remove(id, permanently) {
       const { state, subject, dataset } = get(id);
       // What is cancelled has no results to come back for.
-      const place = await bin.place([], permanently || state === 'queued' || state === 'running');
+      const place = await bin.place([], state === 'queued' || state === 'running' || permanently);
       forget(id);
       const binId = await bin.discard(place, {
         ...{ kind: 'evaluation', ref: evaluationName(id), name: `${subject.name} · ${dataset}` },

@@ -127,7 +127,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
         records.get(id);
         const isRunning = run.current()?.id === id;
         if (isRunning) await run.stop('removed');
-        return records.remove(id, permanently || isRunning);
+        return records.remove(id, isRunning || permanently);
       });
     },
 

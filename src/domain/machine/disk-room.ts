@@ -6,7 +6,7 @@ const keptFreeBytes = 2 ** 28;
 /** Of a small disk, this part is kept free. */
 const keptFreePart = 0.05;
 
-const megabytes = (bytes: number) => `${Math.floor(bytes / 1e6)} MB`;
+export const megabytes = (bytes: number) => `${Math.floor(bytes / 1e6)} MB`;
 
 /** What a disk has free, and what of this is kept free; `null` if it is unknown. */
 export async function roomOf(folder: string) {
@@ -19,12 +19,22 @@ export async function roomOf(folder: string) {
   };
 }
 
-/** What gives way where a folder's disk lacks bytes, such as the bin. */
-export const givingWay = new Set<(folder: string, bytes: number) => Promise<void>>();
+/** What gives way where a disk lacks bytes, such as the bin. */
+export interface GivingWay {
+  /** The bytes that it has on a folder's disk. */
+  bytes(folder: string): number;
+  giveWay(bytes: number): Promise<void>;
+}
+export const givingWay = new Set<GivingWay>();
 
-/** Lets things give way to `bytes` more that a folder's disk lacks. */
+/** The bytes that can give way on a folder's disk. */
+export const reclaimableBytes = (folder: string): number =>
+  [...givingWay].reduce((sum, one) => sum + one.bytes(folder), 0);
+
+/** Lets things give way to `bytes` more that a folder's disk lacks; nothing does if all of them would not be enough. */
 export async function makeRoom(folder: string, bytes: number): Promise<void> {
-  for (const giveWay of givingWay) await giveWay(folder, bytes);
+  if (bytes > reclaimableBytes(folder)) return;
+  for (const one of givingWay) if (one.bytes(folder) > 0) await one.giveWay(bytes);
 }
 
 /**

@@ -12,6 +12,7 @@ import { asServiceError, Reread } from '../../state/remote.ts';
 import { session } from '../../state/session.ts';
 import { Watch } from '../../state/store.ts';
 import { tellDeletion } from '../../state/tell-deletion.ts';
+import { deletion } from '../../views/deletion.ts';
 import '../../views/identity.ts';
 import '../../views/model-export.ts';
 import './model-files.ts';
@@ -229,15 +230,15 @@ export class ModelPage extends LightElement {
       return html`<hone-push-dialog .model=${lineage} @dismiss=${this._dismiss}></hone-push-dialog>`;
     }
     if (this._dialog !== 'delete') return nothing;
-    const content = html`<p class="wrap">
-        Its files (${formatBytes(detail.size_mb * 1e6)}) are kept in the bin for seven days: the GGUF file, the adapter and the Modelfile.
-        ${lineage.job_id === null ? nothing : 'The run and its charts are kept.'}
-      </p>
-      ${this._deletion.error === null ? nothing : serviceErrorPanel('Could not delete the model', this._deletion.error)}
-      <div class="row end">
-        <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
-        <button type="button" class="danger" ?disabled=${this._deletion.busy} @click=${() => this._delete()}>Delete model</button>
-      </div>`;
+    const content = deletion({
+      noun: 'model',
+      consequence: html`Its files (${formatBytes(detail.size_mb * 1e6)}) are kept in the bin for seven days: the GGUF file, the adapter and the Modelfile.
+        ${lineage.job_id === null ? nothing : 'The run and its charts are kept.'}`,
+      busy: this._deletion.busy,
+      error: this._deletion.error,
+      remove: (permanently) => this._delete(permanently),
+      close: () => this.querySelector('dialog')?.close(),
+    });
     return html`<hone-dialog
       heading="Delete ${lineage.display_name}?"
       .content=${content}
@@ -245,10 +246,10 @@ export class ModelPage extends LightElement {
     ></hone-dialog>`;
   }
 
-  private async _delete(): Promise<void> {
+  private async _delete(permanently: boolean): Promise<void> {
     await this._deletion.run(async () => {
       const { modelId } = this;
-      tellDeletion(await service.removeModel(modelId), () => {
+      tellDeletion(await service.removeModel(modelId, permanently), () => {
         models.renew();
         router.go(`/models/${modelId}`);
       });

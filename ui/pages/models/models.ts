@@ -178,7 +178,7 @@ export class ModelList extends LightElement {
       noun="model"
       consequence="They are kept in the bin for seven days: the GGUF files, the adapters and the Modelfiles. Their runs are kept."
       .chosen=${chosen.map(({ model_id, display_name, name, tags }) => ({ id: model_id, name: `${display_name} (${name})`, tags }))}
-      .removeOne=${(id: string) => service.removeModel(id)}
+      .removeOne=${service.removeModel}
       .tagOne=${(id: string, tags: string[]) => service.identifyModel(id, { tags })}
       .more=${compareButton(jobIds, problem)}
       @cleared=${() => {

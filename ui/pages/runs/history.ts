@@ -148,7 +148,7 @@ export class History extends LightElement {
       noun="run"
       consequence="They are kept in the bin for seven days, with their checkpoints, charts and logs. Trained models are kept."
       .chosen=${this._chosen.entries.map(({ job_id, display_name, tags }) => ({ id: job_id, name: `${display_name} (${job_id})`, tags }))}
-      .removeOne=${(id: string) => service.removeJob(id)}
+      .removeOne=${service.removeJob}
       .tagOne=${(id: string, tags: string[]) => service.identifyJob(id, { tags })}
       .more=${compareButton(this._chosen.ids)}
       @cleared=${() => {

@@ -7,6 +7,7 @@ import { currentJobId, forgetRun, isKept, jobs, recallRun, router, toasts } from
 import { isActive, isEnded, isResumable, isStoppable } from '../../state/runs/job-words.ts';
 import type { Run } from '../../state/runs/run.ts';
 import { tellDeletion } from '../../state/tell-deletion.ts';
+import { deletion } from '../../views/deletion.ts';
 import '../../views/report-button.ts';
 import '../../views/runs/stop-dialog.ts';
 
@@ -92,6 +93,7 @@ export class RunActions {
   }
 
   #open(dialog: 'stop' | 'delete' | null): void {
+    this.#action.clear();
     this.#dialog = dialog;
     this.#page.requestUpdate();
   }
@@ -102,14 +104,14 @@ export class RunActions {
       return html`<hone-stop-dialog .jobId=${job.job_id} @dismiss=${() => this.#open(null)}></hone-stop-dialog>`;
     }
     if (this.#dialog === 'delete') {
-      const content = html`<p>
-          It is kept in the bin for seven days, with its checkpoints, charts and log.
-          ${job.state === 'completed' ? 'The trained model is kept.' : 'Restore it to resume it.'}
-        </p>
-        <div class="row end">
-          <button type="button" @click=${() => this.#closeDialog()}>Cancel</button>
-          <button type="button" class="danger" ?disabled=${this.#action.busy} @click=${() => this.#delete()}>Delete run</button>
-        </div>`;
+      const content = deletion({
+        noun: 'run',
+        consequence: `It is kept in the bin for seven days, with its checkpoints, charts and log. ${job.state === 'completed' ? 'The trained model is kept.' : 'Restore it to resume it.'}`,
+        busy: this.#action.busy,
+        error: this.#action.error,
+        remove: (permanently) => this.#delete(permanently),
+        close: () => this.#closeDialog(),
+      });
       return html`<hone-dialog
         heading="Delete ${job.display_name} (${job.job_id})?"
         .content=${content}
@@ -138,10 +140,10 @@ export class RunActions {
     });
   }
 
-  async #delete(): Promise<void> {
+  async #delete(permanently: boolean): Promise<void> {
     await this.#do(async () => {
       const { jobId } = this.#page;
-      const deleted = await service.removeJob(jobId);
+      const deleted = await service.removeJob(jobId, permanently);
       this.#closeDialog();
       forgetRun(jobId, 'deleted');
       tellDeletion(deleted, () => {
@@ -155,7 +157,7 @@ export class RunActions {
   /** Runs one action at a time and shows an error if it fails. */
   async #do(act: () => Promise<void>): Promise<void> {
     await this.#action.run(act);
-    if (this.#action.error === null) return;
+    if (this.#action.error === null || this.#dialog === 'delete') return;
     toasts.show(this.#action.error.message, 'error');
     void this.#page.run.load();
   }

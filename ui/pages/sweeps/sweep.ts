@@ -30,6 +30,7 @@ import { Remote } from '../../state/remote.ts';
 import { paced } from '../../state/runs/pace.ts';
 import { Watch } from '../../state/store.ts';
 import { tellDeletion } from '../../state/tell-deletion.ts';
+import { deletion } from '../../views/deletion.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
 import { directionWords, sweepBadge, sweepPercent } from '../../views/sweep-words.ts';
 import { valueText } from './axes.ts';
@@ -249,6 +250,7 @@ export class SweepPage extends LightElement {
   }
 
   private _askToDelete(): void {
+    this._action.clear();
     this._isDeleting = true;
   }
 
@@ -256,10 +258,10 @@ export class SweepPage extends LightElement {
     this.querySelector('dialog')?.close();
   }
 
-  private async _delete(): Promise<void> {
+  private async _delete(permanently: boolean): Promise<void> {
     await this._do(async () => {
       const { sweepId } = this;
-      const deleted = await service.removeSweep(sweepId);
+      const deleted = await service.removeSweep(sweepId, permanently);
       this._closeDialog();
       void sweeps.refresh();
       tellDeletion(deleted, () => {
@@ -272,14 +274,14 @@ export class SweepPage extends LightElement {
 
   private _dialog({ started }: Sweep): TemplateResult | typeof nothing {
     if (!this._isDeleting) return nothing;
-    const content = html`<p>
-        ${started === 1 ? 'The run of its trial is' : `The runs of its ${formatCount(started)} trials are`} kept in the bin for seven
-        days, with their checkpoints, charts and logs. Trained models are kept.
-      </p>
-      <div class="row end">
-        <button type="button" @click=${() => this._closeDialog()}>Cancel</button>
-        <button type="button" class="danger" ?disabled=${this._action.busy} @click=${() => this._delete()}>Delete sweep</button>
-      </div>`;
+    const content = deletion({
+      noun: 'sweep',
+      consequence: `${started === 1 ? 'The run of its trial is' : `The runs of its ${formatCount(started)} trials are`} kept in the bin for seven days, with their checkpoints, charts and logs. Trained models are kept.`,
+      busy: this._action.busy,
+      error: this._action.error,
+      remove: (permanently) => this._delete(permanently),
+      close: () => this._closeDialog(),
+    });
     return html`<hone-dialog
       heading="Delete ${this.sweepId}?"
       .content=${content}
@@ -292,7 +294,7 @@ export class SweepPage extends LightElement {
   /** Runs one action at a time and shows an error if it fails. */
   private async _do(act: () => Promise<void>): Promise<void> {
     await this._action.run(act);
-    if (this._action.error === null) return;
+    if (this._action.error === null || this._isDeleting) return;
     toasts.show(this._action.error.message, 'error');
     void this._sweep.refresh();
   }

@@ -1,11 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { identityBounds } from '../../../src/contract/identity.ts';
+import type { ServiceError } from '../../api/request.ts';
 import { textField } from '../../elements/fields.ts';
 import { errorPanel } from '../../elements/parts.ts';
 import { toasts } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { tellDeletions } from '../../state/tell-deletion.ts';
+import { isTooLargeForBin } from '../deletion.ts';
 import { readTags } from '../identity.ts';
 import '../../elements/dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -25,13 +27,18 @@ export class BulkBar extends LightElement {
   /** What a deletion takes away and keeps. */
   @property() consequence = '';
   @property({ attribute: false }) chosen: readonly Chosen[] = [];
-  @property({ attribute: false }) removeOne!: (id: string) => Promise<{ readonly bin_id: string | null }>;
+  @property({ attribute: false }) removeOne!: (
+    id: string,
+    permanently: boolean,
+  ) => Promise<{ readonly bin_id: string | null }>;
   @property({ attribute: false }) tagOne!: (id: string, tags: string[]) => Promise<unknown>;
   /** More buttons, before these. */
   @property({ attribute: false }) more: TemplateResult | typeof nothing = nothing;
   @state() private _dialog: 'tag' | 'delete' | null = null;
   @state() private _done: number | null = null;
   @state() private _failed: readonly string[] = [];
+  /** Whether the bin has no room for those that were not deleted. */
+  @state() private _isForGood = false;
   private _added = '';
   private _removed = '';
 
@@ -49,13 +56,14 @@ export class BulkBar extends LightElement {
     if (this._done !== null) return;
     const all = this.chosen;
     this._failed = [];
-    const failed: { one: Chosen; message: string }[] = [];
+    const failed: { one: Chosen; error: ServiceError }[] = [];
     for (const [index, one] of all.entries()) {
       this._done = index;
-      await act(one).catch((error) => failed.push({ one, message: asServiceError(error).message }));
+      await act(one).catch((error) => failed.push({ one, error: asServiceError(error) }));
     }
     this._done = null;
-    this._failed = failed.map(({ one, message }) => `${one.name}: ${message}`);
+    this._failed = failed.map(({ one, error }) => `${one.name}: ${error.message}`);
+    this._isForGood = failed.length > 0 && failed.every(({ error }) => isTooLargeForBin(error));
     const done = all.length - failed.length;
     if (done > 0) tell(`${done.toLocaleString('en')} ${this.noun}${done === 1 ? '' : 's'} ${verb}`);
     const left = failed.map(({ one }) => one.id);
@@ -78,13 +86,15 @@ export class BulkBar extends LightElement {
 
   private _delete(): void {
     const ids: (string | null)[] = [];
-    const remove = async ({ id }: Chosen) => ids.push((await this.removeOne(id)).bin_id);
+    const permanently = this._isForGood;
+    const remove = async ({ id }: Chosen) => ids.push((await this.removeOne(id, permanently)).bin_id);
     const restored = () => this.dispatchEvent(new CustomEvent<readonly string[]>('acted', { detail: [] }));
     void this._each('deleted', remove, (text) => tellDeletions(text, ids, restored));
   }
 
   private _open(dialog: 'tag' | 'delete'): void {
     this._failed = [];
+    this._isForGood = false;
     this._added = '';
     this._removed = '';
     this._dialog = dialog;
@@ -123,7 +133,7 @@ export class BulkBar extends LightElement {
     const cancel = html`<button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>`;
     const content =
       this._dialog === 'delete'
-        ? html`<p>${this.consequence}</p>
+        ? html`<p>${this._isForGood ? 'This cannot be undone.' : this.consequence}</p>
             ${end} ${progress}
             <div class="row end">
               ${cancel}
@@ -133,7 +143,7 @@ export class BulkBar extends LightElement {
                 ?disabled=${busy || this.chosen.length === 0}
                 @click=${() => this._delete()}
               >
-                Delete ${this._count}
+                Delete ${this._count}${this._isForGood ? ' for good' : ''}
               </button>
             </div>`
         : html`<form novalidate @submit=${(event: Event) => this._tag(event)}>

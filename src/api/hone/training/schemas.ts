@@ -54,6 +54,7 @@ export const estimate = v.object({
   available: v.object({
     memory_bytes: bytes,
     memory_of: v.picklist(['gpu', 'ram']),
+    /** Free, with what the bin would give back. */
     disk_bytes: v.nullable(bytes),
     /** What runs that are going will still take, by their own estimates; it is not in the two numbers. */
     other_runs: v.array(v.object({ job_id: v.string(), memory_bytes: bytes, disk_bytes: bytes })),

@@ -10,11 +10,11 @@ import type { JobParts } from './job-parts.ts';
 export type DeletedWith = Omit<Deletion, 'remove'> & { readonly remove?: (emit: Emit) => void };
 
 /** Deletes a job with its folder and logs, as `Jobs.remove`. */
-export function removeJob(parts: JobParts, id: number, permanently = false): Promise<string | null> {
+export function removeJob(parts: JobParts, id: number, permanently?: boolean): Promise<string | null> {
   const job = parts.records.get(id);
   const itself: DeletedWith = { kind: 'run', ref: jobName(id), name: displayNameOf(job), rows: [] };
   // What was stopped in order to be deleted has nothing to come back for.
-  return removeJobs(parts, [id], itself, permanently || job.discardRequested);
+  return removeJobs(parts, [id], itself, job.discardRequested || permanently);
 }
 
 /** Deletes jobs with their folders and logs, and what they belong to, as `Jobs.removeWith`. */
@@ -22,7 +22,7 @@ export async function removeJobs(
   parts: JobParts,
   ids: readonly number[],
   { rows, remove, ...named }: DeletedWith,
-  permanently = false,
+  permanently?: boolean,
 ): Promise<string | null> {
   const { store, bin, records, folder, places, release } = parts;
   const refuseUnfinished = (id: number) => {

@@ -22,7 +22,7 @@ async function fileSystemOf(folder: string): Promise<{ device: number; freeBytes
 export interface Shortage {
   readonly neededBytes: number;
   readonly freeBytes: number;
-  /** What runs that are going will still write, which is not in `freeBytes`. */
+  /** What runs that are going will still write, which is not in `freeBytes`; what the bin has is in it. */
   readonly reservedBytes: number;
   /** What the space is for. */
   readonly what: string;
@@ -33,6 +33,7 @@ export interface Shortage {
  * Compares what a run will write with the free space: the download in the hub cache, and checkpoints and export in the
  * data directory.
  * @param reservedBytes free space of the data directory that other runs will take.
+ * @param reclaimable what gives way in the data directory, such as the bin.
  * @returns `null` if it fits, or if the free space is unknown.
  */
 export async function findShortage(
@@ -40,6 +41,7 @@ export async function findShortage(
   dataDir: string,
   cacheDir: string,
   reservedBytes = 0,
+  reclaimable = 0,
 ): Promise<Shortage | null> {
   const [data, cache] = await Promise.all([fileSystemOf(dataDir), fileSystemOf(cacheDir)]);
   const { downloadBytes, checkpointsBytes, exportBytes, spareBytes } = need;
@@ -51,7 +53,7 @@ export async function findShortage(
       `checkpoints ${gigabytes(checkpointsBytes)}`,
       `export ${gigabytes(exportBytes)}`,
     ].join(', ');
-    const freeBytes = Math.max(0, data.freeBytes - reservedBytes);
+    const freeBytes = Math.max(0, data.freeBytes + reclaimable - reservedBytes);
     if (neededBytes > freeBytes) return { neededBytes, freeBytes, reservedBytes, what, where: dataDir };
   }
   if (cache !== null && downloadBytes > cache.freeBytes) {

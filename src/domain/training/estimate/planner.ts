@@ -10,7 +10,7 @@ import { type ModelSize, reviewed } from '../../base-models/model-size.ts';
 import { modelNotes, whyUnusable } from '../../base-models/model-verdict.ts';
 import type { Selection } from '../../base-models/selection.ts';
 import { sizeWarnings } from '../../datasets/size-guidance.ts';
-import { makeRoom } from '../../machine/disk-room.ts';
+import { makeRoom, reclaimableBytes } from '../../machine/disk-room.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { defaultProvider, defaultStrategy } from '../../machine/trainer-registry.ts';
 import { checkChoices } from '../judge-choices.ts';
@@ -99,9 +99,15 @@ export function createPlanner(
     readonly otherRuns: () => Promise<readonly OtherRun[]>;
   },
 ): Planner {
-  /** The disk space that a run lacks, or `null` if it fits. */
-  const shortageOf = async ({ fine }: RunNeed, reserved: readonly Reserved[]): Promise<Shortage | null> =>
-    fine === null ? null : findShortage(fine.disk, options.dataDir, await sharedCache(), diskOf(reserved));
+  /** The disk space that a run lacks, or `null` if it fits. @param reclaimable what can give way to it. */
+  const shortageOf = async (
+    { fine }: RunNeed,
+    reserved: readonly Reserved[],
+    reclaimable: number,
+  ): Promise<Shortage | null> =>
+    fine === null
+      ? null
+      : findShortage(fine.disk, options.dataDir, await sharedCache(), diskOf(reserved), reclaimable);
 
   /** What the runs that are going will still take. */
   const reservedBy = (others: readonly OtherRun[], context: SettingsContext): Promise<Reserved[]> =>
@@ -147,6 +153,7 @@ export function createPlanner(
       const { gpus, gpuTotalBytes, ramAvailableBytes, diskFreeBytes } = here.facts;
       const device =
         gpus.filter(({ lost }) => lost === null).find((_, index) => !taken.has(index)) ?? gpus[0];
+      const reclaimable = reclaimableBytes(options.dataDir);
       const available = {
         memoryBytes: gpu
           ? (device?.freeBytes ?? gpuTotalBytes)
@@ -155,7 +162,8 @@ export function createPlanner(
               reserved.reduce((left, { memoryBytes }) => left - memoryBytes, ramAvailableBytes),
             ),
         memoryOf: gpu ? ('gpu' as const) : ('ram' as const),
-        diskBytes: diskFreeBytes === null ? null : Math.max(0, diskFreeBytes - diskOf(reserved)),
+        diskBytes:
+          diskFreeBytes === null ? null : Math.max(0, diskFreeBytes + reclaimable - diskOf(reserved)),
         reserved,
       };
       const steps =
@@ -169,7 +177,7 @@ export function createPlanner(
               total: totalSteps(settings, strategy, rows),
               isLeast: settings.max_steps <= 0 && mayBecomeSeveral(dataset?.validation.shape),
             };
-      const shortage = await shortageOf(need, reserved);
+      const shortage = await shortageOf(need, reserved, reclaimable);
       const lacksMemory = bytes !== null && bytes > available.memoryBytes;
       const fits = bytes === null ? null : !lacksMemory && shortage === null;
       const bytesWith = (changes: Partial<Settings>) =>
@@ -213,7 +221,7 @@ export function createPlanner(
 
     async checkDisk(judged) {
       const reserved = await reservedBy(await options.otherRuns(), judged.context);
-      const find = () => shortageOf(runNeed(judged.size, judged, judged.disk), reserved);
+      const find = () => shortageOf(runNeed(judged.size, judged, judged.disk), reserved, 0);
       const shortage = await find();
       if (shortage === null) return;
       await makeRoom(shortage.where, shortage.neededBytes - shortage.freeBytes);
