@@ -32,6 +32,8 @@ interface Shape {
   readonly next?: (token: number) => number;
   /** Its chat template; by default the contents of messages alone. */
   readonly chatTemplate?: string;
+  /** Whether that is its base's own, so that it converses in the page. */
+  readonly isOwn?: boolean;
   /** Whether its prompt begins reasoning, which ends with `</think>`. */
   readonly isThinking?: boolean;
 }
@@ -45,7 +47,7 @@ export function storeModel(
   dataDir: string,
   name = 'tiny',
   trained?: Trained,
-  { context = 64, chatTemplate = contents, isThinking = false, ...more }: Shape = {},
+  { context = 64, chatTemplate = contents, isOwn = false, isThinking = false, ...more }: Shape = {},
 ): StoredModel {
   const modelId = randomUUID();
   const path = join(dataDir, 'model_checkpoints', modelId);
@@ -58,7 +60,8 @@ export function storeModel(
   const template = {
     chat_template: chatTemplate,
     ...(isThinking ? { thinking } : {}),
-    ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: context, source: 'hone' },
+    ...{ bos_token: '<s>', eos_token: '</s>', stop: [], context_length: context },
+    source: isOwn ? 'model' : 'hone',
   };
   writeFileSync(join(path, 'template.json'), JSON.stringify(template));
   const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));

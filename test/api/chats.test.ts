@@ -60,6 +60,32 @@ test('a chat is stored, changed turn by turn, found, exported, deleted and store
   assert.equal(await listed(), ['A lost parcel', 'Grüße "an" alle']);
 });
 
+test('a chat keeps its tools, calls and their results, which a search finds', async () => {
+  const tools = [{ type: 'function', function: { name: 'weather', strict: true } }];
+  const call = { id: 'call_1', name: 'weather', arguments: '{"place": "Oslo"}' };
+  const called = {
+    ...turn('a', '', 'Is it cold?', ''),
+    answers: [{ name: 'tiny', text: '', calls: [call] }],
+  };
+  const results = [{ call_id: 'call_1', name: 'weather', content: '12 DEGREES' }];
+  const turns = [called, { ...turn('b', 'a', ''), results }];
+  const put = await service.call('PUT', `${route}/tools`, { model_id: 'm1', tools, turns });
+  assert.is(put.status, 200, JSON.stringify(put.body));
+  const { body } = await service.call('GET', `${route}/tools`);
+  assert.equal(body.tools, tools);
+  assert.equal([body.turns[0].answers[0].calls, body.turns[1].results], [[call], results]);
+  assert.equal([body.turns[0].results, body.turns[1].answers[0].calls], [[], []]);
+  for (const words of ['oslo', 'weather', 'degrees'])
+    assert.equal(await listed(`?search=${words}`), ['Is it cold?']);
+  await service.call('PATCH', `${route}/tools`, { name: 'Cold' });
+  assert.equal((await service.call('GET', `${route}/tools`)).body.tools, tools, 'another change leaves them');
+  await service.call('PATCH', `${route}/tools`, { tools: [] });
+  assert.equal((await service.call('GET', `${route}/tools`)).body.tools, []);
+  for (const wrong of [{ tools: [1] }, { tools: [[]] }, { tools: {} }])
+    assert.is((await service.call('PATCH', `${route}/tools`, wrong)).status, 400, JSON.stringify(wrong));
+  await service.call('DELETE', `${route}/tools`);
+});
+
 test('chats of models that were deleted are listed by themselves', async () => {
   await service.call('PUT', `${route}/c3`, {
     model_id: model.modelId,

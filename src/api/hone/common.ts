@@ -15,5 +15,8 @@ export const confirmation = v.object({ status: v.string(), message: v.string() }
 /** What was deleted, and what restores it with `POST /api/bin/{id}/restore`: null if it was deleted for good. */
 export const deletion = v.object({ ...confirmation.entries, bin_id: v.nullable(v.string()) });
 
+/** Why the chat template takes no tools; `null` if it takes them, or is not known. */
+export const toolsFault = v.nullable(v.string());
+
 /** valibot's `looseObject` and `record` also accept arrays. */
 export const notList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');

@@ -8,6 +8,8 @@ export interface ChatRow {
   readonly name: string | null;
   /** The version that is shown of the turns that follow a turn, by the ID of that turn; `` for the first ones. */
   readonly chosen: Readonly<Record<string, string>>;
+  /** Those that its answers may call; `null` in chats of earlier versions. */
+  readonly tools: readonly Readonly<Record<string, unknown>>[] | null;
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -21,7 +23,7 @@ export interface TurnRow {
   readonly words: string;
 }
 
-export interface ChatSummary extends Omit<ChatRow, 'chosen'> {
+export interface ChatSummary extends Omit<ChatRow, 'chosen' | 'tools'> {
   /** The prompt of its first turn; `null` without turns. */
   readonly first: string | null;
   readonly turns: number;
@@ -57,12 +59,12 @@ export interface ChatStore {
 export function createChatStore(db: Db): ChatStore {
   const columns = 'id, model_id AS modelId, name, created_at AS createdAt, updated_at AS updatedAt';
   const put = db.prepare(
-    `INSERT INTO chats (id, model_id, name, chosen, created_at, updated_at)
-     VALUES (@id, @modelId, @name, @chosen, @createdAt, @updatedAt)
+    `INSERT INTO chats (id, model_id, name, chosen, tools, created_at, updated_at)
+     VALUES (@id, @modelId, @name, @chosen, @tools, @createdAt, @updatedAt)
      ON CONFLICT (id) DO UPDATE SET model_id = excluded.model_id, name = excluded.name, chosen = excluded.chosen,
-       created_at = excluded.created_at, updated_at = excluded.updated_at`,
+       tools = excluded.tools, created_at = excluded.created_at, updated_at = excluded.updated_at`,
   );
-  const get = db.prepare(`SELECT ${columns}, chosen FROM chats WHERE id = ?`);
+  const get = db.prepare(`SELECT ${columns}, chosen, tools FROM chats WHERE id = ?`);
   const turns = db.prepare('SELECT turn FROM chat_turns WHERE chat_id = ? ORDER BY number');
   const putTurn = db.prepare(
     `INSERT INTO chat_turns (chat_id, id, prompt, turn, words) VALUES (@chatId, @id, @prompt, @turn, @words)
@@ -82,10 +84,17 @@ export function createChatStore(db: Db): ChatStore {
   );
   const remove = db.prepare('DELETE FROM chats WHERE id = ?');
   return {
-    put: (chat) => void put.run({ ...chat, chosen: JSON.stringify(chat.chosen) }),
+    put: (chat) =>
+      void put.run({
+        ...chat,
+        chosen: JSON.stringify(chat.chosen),
+        tools: chat.tools && JSON.stringify(chat.tools),
+      }),
     get(id) {
-      const record = get.get(id) as (Omit<ChatRow, 'chosen'> & { chosen: string }) | undefined;
-      return record === undefined ? null : { ...record, chosen: JSON.parse(record.chosen) };
+      const record = get.get(id) as (ChatSummary & { chosen: string; tools: string | null }) | undefined;
+      if (record === undefined) return null;
+      const { chosen, tools } = record;
+      return { ...record, chosen: JSON.parse(chosen), tools: tools && JSON.parse(tools) };
     },
     turns: (id) => turns.all(id).map((record) => JSON.parse((record as { turn: string }).turn)),
     putTurn: (chatId, row) => void putTurn.run({ ...row, chatId, turn: JSON.stringify(row.turn) }),

@@ -5,8 +5,8 @@ import { readTail } from '../../trainer/processes/supervisor.ts';
 import { type Consumption, createTally, type Tally } from '../events/consumption.ts';
 import { type Frame, toFrame } from '../events/frame-log.ts';
 import { type Point, readRecent, readSeries, type Series } from '../events/series.ts';
+import { type AskedWith, readAskedWith } from '../job-record/asked-with.ts';
 import { type DataDigest, readDataDigest } from '../job-record/data-digest.ts';
-import { readSystemPrompt } from '../job-record/system-prompt.ts';
 import type { JobReader } from './job-records.ts';
 import { isTrained } from './trained-file.ts';
 import { readVerdict, type Verdict } from './verdict.ts';
@@ -27,8 +27,8 @@ export interface JobHistory {
   isTrained(id: number): boolean;
   /** The rows that a job was trained on; `null` if their file is gone. */
   dataDigest(id: number): Promise<DataDigest | null>;
-  /** The system prompt of the rows that a job was trained on; `null` if they have none in common. */
-  systemPrompt(id: number): Promise<string | null>;
+  /** The system prompt and the tools of the rows that a job was trained on. */
+  askedWith(id: number): Promise<AskedWith>;
   /** The last lines of a job's log. */
   logTail(id: number, maxBytes: number): Promise<string>;
 }
@@ -74,7 +74,7 @@ export function createJobHistory(
 
     dataDigest: async (id) => readDataDigest(get(id)),
 
-    systemPrompt: async (id) => readSystemPrompt(get(id)),
+    askedWith: async (id) => readAskedWith(get(id)),
 
     logTail: (id, maxBytes) => readTail(join(folder(get(id).id), 'log.txt'), maxBytes),
   };

@@ -12,6 +12,7 @@ import type {
 } from '../../db/tables/models.ts';
 import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
+import { readTemplate } from '../../inference/template/render.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import type { Bin, Place } from '../bin/bin.ts';
 import type { FrameLog } from '../events/frame-log.ts';
@@ -187,13 +188,20 @@ export interface TemplateFacts {
   readonly isOwn: boolean;
   /** The most tokens of a prompt and its answer; `null` if it is not known. */
   readonly contextTokens: number | null;
+  /** Why it takes no tools; `null` if it takes them, or is not known. */
+  readonly toolsFault: string | null;
 }
 
 /** @param path `null` if there is none. */
 export async function readTemplateFacts(path: string | null): Promise<TemplateFacts> {
   const text = path === null ? '{}' : await readFile(path, 'utf8').catch(() => '{}');
   const { source, context_length: tokens } = JSON.parse(text) as Record<string, unknown>;
-  return { isOwn: source === 'model', contextTokens: typeof tokens === 'number' ? tokens : null };
+  const template = path === null ? null : await readTemplate(path).catch(() => null);
+  return {
+    isOwn: source === 'model',
+    contextTokens: typeof tokens === 'number' ? tokens : null,
+    toolsFault: template?.toolsFault() ?? null,
+  };
 }
 
 /** The name after a change, of which `null` is the default. */

@@ -3,22 +3,33 @@ import type { ChatRow, ChatSummary } from '../../db/tables/chats.ts';
 import { AppError } from '../../errors.ts';
 import type { Bin } from '../bin/bin.ts';
 
+/** A call of a tool. */
+export interface ChatCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON, as the model wrote it. */
+  readonly arguments: string;
+}
+
 /** One answer to a prompt. */
 export interface ChatAnswer {
   /** What answered. */
   readonly name: string;
   readonly text: string;
   readonly reasoning: string | null;
+  readonly calls: readonly ChatCall[];
   /** What the answer should have been. */
   readonly correction: string | null;
 }
 
-/** A prompt with its answers, as far as the service knows it. */
+/** A prompt, or results of calls, with the answers, as far as the service knows it. */
 export interface ChatTurn {
   readonly id: string;
   /** The turn that it follows. */
   readonly after: string;
   readonly prompt: string;
+  /** What the calls of the turn before gave, in place of a prompt. */
+  readonly results: readonly { readonly call_id: string; readonly name: string; readonly content: string }[];
   readonly answers: readonly ChatAnswer[];
 }
 
@@ -44,14 +55,24 @@ export interface Chats {
   /** Changes what is given; turns are added or replaced. @throws AppError `not_found` */
   change<T extends ChatTurn>(
     id: string,
-    change: Partial<Pick<Chat<T>, 'name' | 'chosen' | 'turns'>>,
+    change: Partial<Pick<Chat<T>, 'name' | 'chosen' | 'tools' | 'turns'>>,
   ): ChatSummary;
   /** @returns its ID in the bin, if it is kept. @throws AppError `not_found` */
   remove(id: string, permanently?: boolean): Promise<string | null>;
 }
 
-const wordsOf = ({ prompt, answers }: ChatTurn): string =>
-  [prompt, ...answers.flatMap(({ text, correction }) => [text, correction ?? ''])].join('\n').toLowerCase();
+const wordsOf = ({ prompt, results, answers }: ChatTurn): string =>
+  [
+    prompt,
+    ...results.map(({ content }) => content),
+    ...answers.flatMap(({ text, calls, correction }) => [
+      text,
+      ...calls.flatMap((call) => [call.name, call.arguments]),
+      correction ?? '',
+    ]),
+  ]
+    .join('\n')
+    .toLowerCase();
 
 export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'transaction'>, bin: Bin): Chats {
   const now = () => new Date().toISOString();
@@ -65,7 +86,7 @@ export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'trans
       chats.putTurn(id, { id: turn.id, prompt: turn.prompt, turn, words: wordsOf(turn) });
   };
   const summaryOf = (id: string): ChatSummary => {
-    const { chosen: _, ...chat } = find(id);
+    const { chosen: _, tools: __, ...chat } = find(id);
     const turns = chats.turns(id) as ChatTurn[];
     return { ...chat, first: turns[0]?.prompt ?? null, turns: turns.length };
   };

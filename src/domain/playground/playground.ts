@@ -4,6 +4,7 @@ import type { JobRow } from '../../db/tables/jobs.ts';
 import { AppError } from '../../errors.ts';
 import type { EmbedResult, Generation, ModelProcess, OnText } from '../../inference/engine/engine.ts';
 import type { Engines } from '../../inference/engine/engines.ts';
+import { withoutTools } from '../../inference/template/render.ts';
 import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
@@ -90,13 +91,6 @@ export const userPrompt = (prompt: string): Generation['input'] => ({
 
 const withoutGguf = (name: string): AppError =>
   new AppError('invalid', `The model ${name} has no GGUF file, which embeddings need.`);
-
-const withoutCalls = (name: string): AppError =>
-  new AppError(
-    'invalid',
-    `The chat template of ${name} has no tools, or calls in a form that is not known. Leave tools out, or choose a model that was trained to call them.`,
-    { details: { field: 'tools' } },
-  );
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the engines and who waits for them
 export function createPlayground(options: {
@@ -228,7 +222,7 @@ export function createPlayground(options: {
         const isChat = input.kind === 'messages';
         const form = isChat ? await answerFormOf(template) : { thinking: null, toolStyle: null };
         const use = (isChat && input.tools) || null;
-        if (use !== null && form.toolStyle === null) throw withoutCalls(first.counter);
+        if (use !== null && form.toolStyle === null) throw withoutTools();
         const thinking = isChat ? thinkingFor(input, grammar != null, form) : undefined;
         const generate = (heard: OnText | undefined) =>
           engine.generate(

@@ -62,6 +62,8 @@ export interface StoredTemplate {
   isReasoning(text: string, thinking?: boolean): boolean;
   /** How its model writes calls; `null` if that is not known. */
   toolStyle: ToolStyle | null;
+  /** Why it takes no tools, in a sentence; `null` if it takes them. */
+  toolsFault(): string | null;
   /** A text as the tokenizer of the training normalizes it before it makes tokens. */
   normalize(text: string): string;
 }
@@ -119,7 +121,12 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
       ...(tools.length > 0 ? { tools } : {}),
       ...more,
     });
-  let forms: ToolForms | null = null;
+  const toolStyle = toolStyleOf(stored.chat_template);
+  let probed: ToolForms | null = null;
+  const forms = (): ToolForms => {
+    probed ??= probeTools((messages, tools) => bare(messages, true, tools, {}));
+    return probed;
+  };
   const rendered = (
     messages: readonly Message[],
     isPrompt: boolean,
@@ -128,11 +135,9 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
   ): string => {
     const isSwitched = thinking !== undefined && reasoning !== null && reasoning.switch !== null;
     const hasCalls = messages.some(({ calls, answers }) => calls !== undefined || answers !== undefined);
-    if (hasCalls || tools.length > 0)
-      forms ??= probeTools((probed, listed) => bare(probed, true, listed, {}));
-    if (tools.length > 0 && !forms?.listsTools) throw unknownTools('does not list tools');
-    if (hasCalls && forms?.calls === null) throw unknownTools('has no place for calls of tools', 'messages');
-    const form = forms?.calls ?? { arguments: 'text', content: '', isParallel: true };
+    if (tools.length > 0 && !forms().listsTools) throw withoutTools(unlisted);
+    if (hasCalls && forms().calls === null) throw withoutTools('has no place for calls of tools', 'messages');
+    const form = (hasCalls ? forms().calls : null) ?? { arguments: 'text', content: '', isParallel: true };
     try {
       // Templates have defaults of their own.
       const more = isSwitched ? { [reasoning.switch as string]: thinking } : {};
@@ -157,7 +162,9 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
       const opens = thinking === undefined ? reasoning.opens : thinking && reasoning.opens_on;
       return opens || text.trimStart().startsWith(reasoning.open);
     },
-    toolStyle: toolStyleOf(stored.chat_template),
+    toolStyle,
+    toolsFault: () =>
+      toolStyle === null ? ofTemplate(unknownStyle) : forms().listsTools ? null : ofTemplate(unlisted),
     render: prompted,
     renderAnswered: (messages, tools) => rendered(messages, false, undefined, tools),
     renderBegun: (messages, thinking, tools) =>
@@ -168,11 +175,16 @@ export async function readTemplate(path: string): Promise<StoredTemplate> {
   };
 }
 
-/** @param field of the request. */
-function unknownTools(what: string, field = 'tools'): AppError {
+/** Why a template takes no tools. */
+const unlisted = 'does not list tools';
+const unknownStyle = 'has no tools, or calls in a form that is not known';
+const ofTemplate = (what: string) => `The model’s chat template ${what}.`;
+
+/** The refusal of a request with tools. @param field of the request. */
+export function withoutTools(what = unknownStyle, field = 'tools'): AppError {
   return new AppError(
     'invalid',
-    `The model’s chat template ${what}. Leave tools out, or choose a model that was trained to call them.`,
+    `${ofTemplate(what)} Leave tools out, or choose a model that was trained to call them.`,
     { details: { field } },
   );
 }

@@ -9,16 +9,18 @@ const endOf = ({ answer, stopped, busy, edited }: Side) => {
 };
 
 /** An exchange as the service stores it. */
-export const toTurn = ({ id, after, like, system, prompt, sides }: Exchange): StoredTurn => ({
+export const toTurn = ({ id, after, like, system, prompt, results, sides }: Exchange): StoredTurn => ({
   id,
   after,
   like: like ?? null,
   system,
   prompt,
+  results: [...results],
   answers: sides.map((side) => ({
     name: side.name,
     text: side.text,
     reasoning: side.reasoning ?? null,
+    calls: [...(side.calls ?? [])],
     tokens: side.answer?.tokens ?? null,
     prompt_tokens: side.answer?.promptTokens ?? null,
     generation_ms: side.answer?.generationMs ?? null,
@@ -30,14 +32,16 @@ export const toTurn = ({ id, after, like, system, prompt, sides }: Exchange): St
   })),
 });
 
-/** A stored exchange. */
+/** A stored exchange; those of earlier versions have neither results nor calls. */
 export const fromTurn = ({ answers, ...turn }: StoredTurn): Exchange => ({
   ...turn,
-  sides: answers.map(({ name, text, reasoning, end, rating, correction, ...figures }) => ({
+  results: turn.results ?? [],
+  sides: answers.map(({ name, text, reasoning, calls, end, rating, correction, ...figures }) => ({
     name,
     first: '',
     text,
     reasoning: reasoning ?? undefined,
+    calls: calls ?? [],
     busy: false,
     error: null,
     rating,

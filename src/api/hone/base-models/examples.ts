@@ -65,6 +65,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     name: 'base:Qwen/Qwen3-0.6B',
     chat_template: true,
     context_length: 40_960,
+    tools_fault: null,
     gguf: false,
   },
   'POST /api/base_models/check': {

@@ -58,8 +58,14 @@ export function baseModelRoutes({ hubAccount, localModels, planner, selection, u
       },
       handle: async ({ query }) => {
         const { name, isGguf, templateOf } = await untrained.find(query.name);
-        const { isOwn, contextTokens } = await templateOf();
-        return { name, chat_template: isOwn, context_length: contextTokens, gguf: isGguf };
+        const { isOwn, contextTokens, toolsFault } = await templateOf();
+        return {
+          name,
+          chat_template: isOwn,
+          context_length: contextTokens,
+          tools_fault: toolsFault,
+          gguf: isGguf,
+        };
       },
     }),
     route({

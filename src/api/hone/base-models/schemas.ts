@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { toolsFault } from '../common.ts';
 
 const problem = v.object({ kind: v.picklist(['invalid', 'forbidden', 'upstream']), message: v.string() });
 export type Problem = v.InferOutput<typeof problem>;
@@ -55,6 +56,7 @@ export const answers = v.object({
   chat_template: v.boolean(),
   /** The most tokens of a prompt and its answer; `null` if it is not known. */
   context_length: v.nullable(v.number()),
+  tools_fault: toolsFault,
   /** Whether llama.cpp answers, from its GGUF file, or else the trainer's libraries. */
   gguf: v.boolean(),
 });

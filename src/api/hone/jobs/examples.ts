@@ -88,7 +88,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     trained: false,
     chat_template: true,
     context_length: 40_960,
+    tools_fault: null,
     system_prompt: null,
+    tools: [],
     artifacts: [],
     checkpoints: [
       {

@@ -12,7 +12,7 @@ export async function jobDetailOf({ jobs, checkpoints }: Services, id: number) {
   const facts = {
     template: await checkpoints.templateOf(job),
     trained: jobs.isTrained(id),
-    systemPrompt: await jobs.systemPrompt(id),
+    askedWith: await jobs.askedWith(id),
   };
   return presentJobDetail(job, jobs.consumption(id), kept, facts, verdict);
 }

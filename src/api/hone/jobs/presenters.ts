@@ -3,6 +3,7 @@ import type { Verification } from '../../../contract/journal.ts';
 import type { RowShape } from '../../../contract/rows.ts';
 import type { Checkpoint } from '../../../domain/checkpoints/checkpoints.ts';
 import type { Consumption } from '../../../domain/events/consumption.ts';
+import type { AskedWith } from '../../../domain/job-record/asked-with.ts';
 import { engineOf } from '../../../domain/job-record/engine.ts';
 import {
   displayNameOf,
@@ -78,7 +79,7 @@ export function presentJobDetail(
   facts: {
     readonly template: TemplateFacts;
     readonly trained: boolean;
-    readonly systemPrompt: string | null;
+    readonly askedWith: AskedWith;
   },
   verdict: Verdict | null,
 ) {
@@ -99,7 +100,9 @@ export function presentJobDetail(
     trained: facts.trained,
     chat_template: facts.template.isOwn,
     context_length: facts.template.contextTokens,
-    system_prompt: facts.systemPrompt,
+    tools_fault: facts.template.toolsFault,
+    system_prompt: facts.askedWith.systemPrompt,
+    tools: [...facts.askedWith.tools],
     artifacts: job.artifacts,
     checkpoints: checkpoints.map(({ step, path, createdAt, metrics }) => ({
       step,

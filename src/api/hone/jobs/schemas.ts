@@ -4,6 +4,7 @@ import { engineNames } from '../../../contract/journal.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
 import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
 import { judgementKinds } from '../../../domain/jobs/judgement.ts';
+import { toolsFault } from '../common.ts';
 import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -173,8 +174,20 @@ export const jobDetail = v.object({
   chat_template: v.boolean(),
   /** The most tokens of a prompt and its answer; `null` before a run has chosen. */
   context_length: v.nullable(v.number()),
+  tools_fault: toolsFault,
   /** That of the conversations that it trains on; `null` if they have none in common. */
   system_prompt: v.nullable(v.string()),
+  /** The tools of its first rows, up to 16, each name once. */
+  tools: v.array(
+    v.object({
+      type: v.literal('function'),
+      function: v.object({
+        name: v.string(),
+        description: v.optional(v.string()),
+        parameters: v.optional(v.record(v.string(), v.unknown())),
+      }),
+    }),
+  ),
   artifacts: v.array(v.looseObject({})),
   /** Those that are kept, by step; the playground answers with each. */
   checkpoints: v.array(

@@ -93,6 +93,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     export: exported,
     chat_template: true,
     context_length: 40_960,
+    tools_fault: null,
     files: [
       { ...files[0], kind: null, quantization: null, verified: null },
       { ...files[1], kind: 'gguf', quantization: 'Q8_0', verified: true },

@@ -51,6 +51,7 @@ export function presentLineage(
     export: model.export,
     chat_template: template.isOwn,
     context_length: template.contextTokens,
+    tools_fault: template.toolsFault,
     files: files.map(({ name, bytes }) => {
       const artifact = kinds.get(name);
       const { kind = null, quantization = null } = artifact ?? {};

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { quantizationTypes } from '../../../contract/models/quantizations.ts';
 import { exportedFile, exportOutcome, exportReasons, verification } from '../../../domain/job-record/job.ts';
+import { toolsFault } from '../common.ts';
 import { exportTaskFields } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';
 
@@ -92,6 +93,7 @@ export const lineage = v.object({
   chat_template: v.boolean(),
   /** The most tokens of a prompt and its answer. */
   context_length: v.nullable(v.number()),
+  tools_fault: toolsFault,
   files: v.array(
     v.object({
       name: v.string(),

@@ -36,6 +36,7 @@ const presentChat = (chat: StoredChat<s.Turn>) => ({
   created_at: chat.createdAt,
   updated_at: chat.updatedAt,
   chosen: chat.chosen,
+  tools: chat.tools && [...chat.tools],
   turns: chat.turns,
 });
 
@@ -94,15 +95,16 @@ export function chatRoutes({ chats, localModels }: Services) {
       handle: ({ params, body }) => {
         const id = v.safeParse(s.idOf, params.chat_id);
         if (!id.success) throw new AppError('invalid', `The chat's ID ${id.issues[0].message}.`);
-        const { model_id: modelId, name, chosen, turns } = body;
-        return presentChat(chats.put<s.Turn>({ id: id.output, modelId, name, chosen, turns }));
+        const { model_id: modelId, name, chosen, tools, turns } = body;
+        return presentChat(chats.put<s.Turn>({ id: id.output, modelId, name, chosen, tools, turns }));
       },
     }),
     route({
       method: 'PATCH',
       path: '/api/playground/chats/{chat_id}',
       tag,
-      summary: 'Rename a chat, add or replace turns of it, or choose the versions that are shown',
+      summary:
+        'Rename a chat, add or replace turns of it, set its tools, or choose the versions that are shown',
       body: s.chatChange,
       bodyExample: { name: 'A lost parcel' },
       responses: {

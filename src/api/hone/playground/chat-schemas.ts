@@ -12,12 +12,24 @@ const text = v.pipe(v.string(), v.maxLength(longestText, `must have at most ${lo
 const short = v.pipe(v.string(), v.maxLength(1024, 'must have at most 1024 characters'));
 const figure = v.nullable(v.pipe(v.number(), v.finite(), v.minValue(0)));
 
+const call = v.strictObject({
+  id: v.pipe(short, v.minLength(1)),
+  name: short,
+  /** JSON, as the model wrote it. */
+  arguments: text,
+});
+
+/** What a call of a tool gave. */
+const result = v.strictObject({ call_id: short, name: short, content: text });
+
 const answer = v.strictObject({
   /** What answered. */
   name: short,
   text,
   /** What the model wrote before its answer. */
   reasoning: v.optional(v.nullable(text), null),
+  /** Its calls of tools. */
+  calls: v.optional(v.array(call), []),
   tokens: v.optional(figure, null),
   /** Tokens of all that was sent for it. */
   prompt_tokens: v.optional(figure, null),
@@ -41,6 +53,8 @@ const turn = v.strictObject({
   /** The system prompt that was sent with it. */
   system: v.optional(text, ''),
   prompt: text,
+  /** What the calls of the turn before gave, in place of a prompt. */
+  results: v.optional(v.array(result), []),
   answers: v.pipe(v.array(answer), v.maxLength(4)),
 });
 
@@ -59,12 +73,16 @@ const chosen = v.pipe(
   v.check((places) => Object.keys(places).length <= mostTurns, `must have at most ${mostTurns} places`),
 );
 
+/** Tools as `/v1/chat/completions` has them, which its answers may call; `null` in chats of earlier versions. */
+const tools = v.nullable(v.array(v.intersect([v.record(v.string(), v.unknown()), notList])));
+
 /** An exported chat is one, too: its times are set anew. */
 export const chatBody = v.strictObject({
   id: v.optional(id),
   model_id: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
   name: v.optional(name, null),
   chosen: v.optional(chosen, {}),
+  tools: v.optional(tools, null),
   turns,
   created_at: v.optional(v.string()),
   updated_at: v.optional(v.string()),
@@ -73,6 +91,7 @@ export const chatBody = v.strictObject({
 export const chatChange = v.strictObject({
   name: v.exactOptional(name),
   chosen: v.exactOptional(chosen),
+  tools: v.exactOptional(tools),
   turns: v.exactOptional(turns),
 });
 
@@ -106,6 +125,11 @@ export const chatSummary = v.object({
   turns: v.pipe(v.number(), v.integer()),
 });
 export const chatList = v.object({ chats: v.array(chatSummary) });
-export const chat = v.object({ ...about, chosen: v.record(v.string(), v.string()), turns: v.array(turn) });
+export const chat = v.object({
+  ...about,
+  chosen: v.record(v.string(), v.string()),
+  tools,
+  turns: v.array(turn),
+});
 export type Turn = v.InferOutput<typeof turn>;
 export const idOf = id;

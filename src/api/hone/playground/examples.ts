@@ -11,6 +11,7 @@ const summary = { ...chat, title: 'My parcel has not come.', turns: 1 };
 const wholeChat = {
   ...chat,
   chosen: {},
+  tools: [],
   turns: [
     {
       id: 'a',
@@ -18,11 +19,13 @@ const wholeChat = {
       like: null,
       system: '',
       prompt: 'My parcel has not come.',
+      results: [],
       answers: [
         {
           name: 'Qwen3-0.6B-support · Fine-tuned',
           text: 'Shipping: We will trace it.',
           reasoning: null,
+          calls: [],
           tokens: 8,
           prompt_tokens: 21,
           generation_ms: 310,

@@ -1,0 +1,2 @@
+-- The tools that the answers of a chat may call, as JSON; null in chats of earlier versions.
+ALTER TABLE chats ADD COLUMN tools TEXT;
