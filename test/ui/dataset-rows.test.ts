@@ -2,16 +2,18 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { rowOf } from '../../ui/state/playground/dataset-rows.ts';
-import type { Exchange, Side } from '../../ui/state/playground/exchange.ts';
+import type { Exchange, Result, Side } from '../../ui/state/playground/exchange.ts';
 import { lastTurn, sharedSystem } from '../../ui/views/datasets/row-fields.ts';
 
 const side = (text: string, correction?: string): Side => ({
   ...{ name: 'tiny', first: '', text, busy: false, answer: null, error: null, stopped: false },
   ...(correction === undefined ? {} : { correction }),
 });
-const exchange = (prompt: string, sides: Side[], system = ''): Exchange => ({
-  ...{ id: prompt, after: '', prompt, system, sides },
+const exchange = (prompt: string, sides: Side[], system = '', results: Result[] = []): Exchange => ({
+  ...{ id: prompt, after: '', prompt, results, system, sides },
 });
+/** As it is sent. */
+const asJson = (row: unknown) => JSON.parse(JSON.stringify(row));
 
 test('a row has the corrected text, and a conversation what was sent before', () => {
   const before = [exchange('One?', [side('1', 'Uno')]), exchange('Two?', [side('')])];
@@ -25,7 +27,7 @@ test('a row has the corrected text, and a conversation what was sent before', ()
     chosen: 'Tre',
     rejected: 'three',
   });
-  assert.equal(rowOf('messages', before, last, 0), {
+  assert.equal(asJson(rowOf('messages', before, last, 0)), {
     messages: [
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'One?' },
@@ -34,6 +36,40 @@ test('a row has the corrected text, and a conversation what was sent before', ()
       { role: 'assistant', content: '3' },
     ],
   });
+});
+
+test('a conversation with calls has their results and the tools, and no call without a result', () => {
+  const call = { id: 'call_1', name: 'weather', arguments: '{"place": "Oslo"}' };
+  const asked = exchange('Oslo?', [{ ...side(''), calls: [call] }]);
+  const result = { call_id: call.id, name: call.name, content: '12 degrees' };
+  const answered = exchange('', [side('It is mild.')], '', [result]);
+  const tools = [{ type: 'function', function: { name: 'weather' } }];
+  const called = { ...call, id: undefined };
+  const said = [
+    { role: 'user', content: 'Oslo?' },
+    {
+      ...{ role: 'assistant', content: '' },
+      tool_calls: [{ id: 'call_1', type: 'function', function: called }],
+    },
+  ];
+  assert.equal(asJson(rowOf('messages', [], asked, 0, tools)), { messages: asJson(said), tools });
+  const whole = [...said, { role: 'tool', tool_call_id: 'call_1', content: '12 degrees' }];
+  assert.equal(asJson(rowOf('messages', [asked], answered, 0)), {
+    messages: [...asJson(whole), { role: 'assistant', content: 'It is mild.' }],
+  });
+  assert.is(rowOf('input-output', [], asked, 0), null);
+  assert.is(rowOf('input-output', [asked], answered, 0), null);
+  // A prompt that was sent instead of a result, and a result that was not answered.
+  const plain = {
+    messages: [
+      { role: 'user', content: 'Thanks.' },
+      { role: 'assistant', content: 'Bye.' },
+    ],
+  };
+  const next = exchange('Thanks.', [side('Bye.')]);
+  assert.equal(asJson(rowOf('messages', [asked], next, 0)), plain);
+  const failed = exchange('', [side('')], '', [result]);
+  assert.equal(asJson(rowOf('messages', [asked, failed], next, 0)), plain);
 });
 
 test('an answer that has nothing for a shape is no row of it', () => {

@@ -214,6 +214,8 @@ test('a model offers the weights that it has, and says when it must be loaded fi
       hasChatTemplate: true,
       contextTokens: 64,
       systemPrompt: null,
+      tools: [],
+      toolsFault: null,
       runId: null,
     },
     ...{ isTrained: false, hasAdapter: true, quantizations: ['Q8_0', 'Q4_0'], steps: [1000], isBase: false },
@@ -249,6 +251,8 @@ test('the context in use is that of the latest answer whose tokens are known, an
       hasChatTemplate: true,
       contextTokens: 64,
       systemPrompt: null,
+      tools: [],
+      toolsFault: null,
       runId: null,
     },
     ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [], isBase: false },
@@ -262,7 +266,7 @@ test('the context in use is that of the latest answer whose tokens are known, an
     answer: tokens === null ? null : { tokens, promptTokens, generationMs: 1, firstTokenMs: 1 },
   });
   const said = (...sides: ReturnType<typeof answered>[]) => ({
-    ...{ id: 'a', after: '', system: '', prompt: 'Yes?' },
+    ...{ id: 'a', after: '', system: '', prompt: 'Yes?', results: [] },
     sides,
   });
   const [small, large] = [sideOf({}), sideOf({ contextTokens: 1000 })];
@@ -297,6 +301,8 @@ test('a run without a model offers its checkpoints, the latest first', () => {
       hasChatTemplate: true,
       contextTokens: 64,
       systemPrompt: null,
+      tools: [],
+      toolsFault: null,
       runId: 'train_7',
     },
     ...{ isTrained: false, hasAdapter: true, quantizations: [], steps: [4, 8], isBase: false },

@@ -1,13 +1,17 @@
 import { open } from './call.ts';
 import type { Body, StreamEvent } from './routes.ts';
 
-export interface Message {
-  readonly role: 'system' | 'user' | 'assistant';
-  readonly content: string;
-  readonly reasoning_content?: string | undefined;
-}
-
 const route = 'POST /v1/chat/completions';
+type Delta = Exclude<StreamEvent<typeof route>, { error: unknown }>['choices'][number]['delta'];
+type SentMessage = Body<typeof route>['messages'][number];
+
+export type Message = Pick<SentMessage, 'reasoning_content' | 'tool_calls' | 'tool_call_id'> & {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+};
+
+/** What is new of a call of a tool: first its ID and name, then the text of its arguments. */
+export type CallPart = NonNullable<Delta['tool_calls']>[number];
 
 /** A request for an answer, which is streamed. */
 export type Ask = Omit<Body<typeof route>, 'stream' | 'stream_options' | 'messages'> & {
@@ -27,12 +31,12 @@ export interface Answer {
 }
 
 /**
- * Generates text; `onText` receives it in chunks, and those of the reasoning before it.
+ * Generates text; `onText` receives it in chunks, and those of the reasoning before it and of its calls.
  * @throws ServiceError, or the reason of `signal` if aborted.
  */
 export async function generate(
   ask: Ask,
-  onText: (delta: string, reasoning: string) => void,
+  onText: (delta: string, reasoning: string, calls: readonly CallPart[]) => void,
   signal: AbortSignal,
 ): Promise<Answer> {
   const began = performance.now();
@@ -54,10 +58,10 @@ export async function generate(
     if (data === '[DONE]') break;
     const event = JSON.parse(data) as StreamEvent<typeof route>;
     if ('error' in event) throw new Error(event.error.message);
-    const { content, reasoning_content: reasoning } = event.choices[0]?.delta ?? {};
-    if (content || reasoning) {
+    const { content, reasoning_content: reasoning, tool_calls: calls } = event.choices[0]?.delta ?? {};
+    if (content || reasoning || calls) {
       firstTokenMs ??= performance.now() - began;
-      onText(content ?? '', reasoning ?? '');
+      onText(content ?? '', reasoning ?? '', calls ?? []);
     }
     isCut ||= event.choices[0]?.finish_reason === 'length';
     stoppedAt = event.choices[0]?.stop_reason ?? stoppedAt;

@@ -55,8 +55,12 @@ export function asCurl(ask: Ask, { origin, needsKey }: SnippetOptions): string {
   ].join(' \\\n  ');
 }
 
+/** What is printed: calls stand beside the content. */
+const printedOf = ({ tools }: Ask): string => `answer.choices[0].message${tools ? '' : '.content'}`;
+
 export function asPython(ask: Ask, { origin, needsKey }: SnippetOptions): string {
-  const fields = Object.entries(ask);
+  // Without what is undefined.
+  const fields = Object.entries(JSON.parse(JSON.stringify(ask)));
   const own = fields.filter(([name]) => ownFields.includes(name));
   return [
     'from openai import OpenAI',
@@ -70,7 +74,7 @@ export function asPython(ask: Ask, { origin, needsKey }: SnippetOptions): string
       ? []
       : [`    extra_body={${own.map(([name, value]) => `"${name}": ${python(value)}`).join(', ')}},`]),
     ')',
-    'print(answer.choices[0].message.content)',
+    `print(${printedOf(ask)})`,
     '',
   ].join('\n');
 }
@@ -82,7 +86,7 @@ export function asJavaScript(ask: Ask, { origin, needsKey }: SnippetOptions): st
     '',
     `const client = new OpenAI({ baseURL: '${baseUrl(origin)}', apiKey: '${key}' });`,
     `const answer = await client.chat.completions.create(${JSON.stringify(ask, null, 2)});`,
-    'console.log(answer.choices[0].message.content);',
+    `console.log(${printedOf(ask)});`,
     '',
   ].join('\n');
 }

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
+import type { StoredChat } from '../../api/types.ts';
 import { textField } from '../../elements/fields.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
@@ -27,6 +28,8 @@ export class AddAnswer extends LightElement {
   /** The exchanges that were sent with the prompt. */
   @property({ attribute: false }) sent: readonly Exchange[] = [];
   @property({ attribute: false }) exchange: Exchange | null = null;
+  /** The tools that it could call. */
+  @property({ attribute: false }) tools: StoredChat['tools'] = null;
   /** Which of its answers. */
   @property({ attribute: false }) index = 0;
   /** An existing dataset; empty for a new one. */
@@ -41,7 +44,7 @@ export class AddAnswer extends LightElement {
   }
 
   private _row(shape: AnswerShape): Readonly<Record<string, unknown>> | null {
-    return this.exchange === null ? null : rowOf(shape, this.sent, this.exchange, this.index);
+    return this.exchange === null ? null : rowOf(shape, this.sent, this.exchange, this.index, this.tools);
   }
 
   /** The datasets that have rows of a shape that the answer can become. */

@@ -6,6 +6,7 @@ import { serviceErrorPanel } from '../../elements/parts.ts';
 import type { Side } from '../../state/playground/exchange.ts';
 import type { Piece } from './differences.ts';
 import './answer-text.ts';
+import { callView } from './call-view.ts';
 
 /** Over a shorter time, network chunking would distort the rate. */
 const leastSpanMs = 50;
@@ -51,6 +52,8 @@ export interface AnswerActions {
   readonly correct: (() => void) | null;
   /** Makes it a row of a dataset. */
   readonly add: (() => void) | null;
+  /** Its calls with fields for their results; `null` if none are awaited. */
+  readonly calls: TemplateResult | null;
   /** What is shown in place of these while one is in use. */
   readonly editor: TemplateResult | null;
 }
@@ -62,7 +65,8 @@ export function answerView(
   pieces: readonly Piece[] | undefined,
   actions: AnswerActions,
 ): TemplateResult {
-  const { answer, text, reasoning, busy, error } = side;
+  const { answer, text, reasoning, calls = [], busy, error } = side;
+  const isEmpty = text === '' && calls.length === 0;
   const isFull = error?.detail.includes('context_length_exceeded') ?? false;
   return html`<div class="answer">
     <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}<bdi>${side.name}</bdi></p>
@@ -73,12 +77,13 @@ export function answerView(
         : nothing
     }
     ${
-      error !== null && text === ''
+      text === '' && (error !== null || calls.length > 0)
         ? nothing
         : pieces === undefined
-          ? html`<hone-answer-text .text=${text} .busy=${busy}></hone-answer-text>`
+          ? html`<hone-answer-text .text=${text} .busy=${busy && calls.length === 0}></hone-answer-text>`
           : html`<p class="wrap answer-text"><bdi>${withMarks(pieces)}</bdi></p>`
     }
+    ${actions.calls ?? calls.map((call, index) => callView(call, busy && index === calls.length - 1))}
     ${
       error === null
         ? nothing
@@ -92,11 +97,11 @@ export function answerView(
     <div class="answer-foot">
     <div class="row between wrap-row">
       <p class="hint tabular">
-        ${busy ? (text === '' && !reasoning ? side.first : 'generating…') : nothing} ${side.stopped && !busy ? 'stopped' : nothing} ${side.edited ? 'edited' : nothing}
+        ${busy ? (isEmpty && !reasoning ? side.first : 'generating…') : nothing} ${side.stopped && !busy ? 'stopped' : nothing} ${side.edited ? 'edited' : nothing}
         ${busy || answer === null ? nothing : endWords(answer)}
-        ${text === '' && answer !== null ? 'empty answer · ' : nothing} ${answer === null ? nothing : figuresOf(answer)}
+        ${isEmpty && answer !== null ? 'empty answer · ' : nothing} ${answer === null ? nothing : figuresOf(answer)}
       </p>
-      ${busy || text === '' ? nothing : answerTools(side, actions)}
+      ${busy || isEmpty ? nothing : answerTools(side, actions)}
     </div>
     ${
       side.correction
@@ -128,6 +133,6 @@ function answerTools(
   return html`<span class="row wrap-row">
     ${rated('Good', 'good')} ${rated('Bad', 'bad')}
     ${editor !== null ? nothing : html`${rating === 'bad' || correction ? tool('Correct', correct) : nothing} ${tool('Edit answer', edit)} ${tool('Add to dataset', add)}`}
-    <hone-copy .text=${text.trim()} label="Copy answer"></hone-copy>
+    ${text === '' ? nothing : html`<hone-copy .text=${text.trim()} label="Copy answer"></hone-copy>`}
   </span>`;
 }

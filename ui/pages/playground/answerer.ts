@@ -13,6 +13,10 @@ export interface ModelFacts {
   readonly contextTokens: number | null;
   /** That of the rows that it was trained on; `null` if they have none in common. */
   readonly systemPrompt: string | null;
+  /** Those of the rows that it was trained on. */
+  readonly tools: readonly object[];
+  /** Why it takes no tools; `null` if it does. */
+  readonly toolsFault: string | null;
   /** Whether the trainer's libraries answer, because there is no file for llama.cpp. */
   readonly isTrained: boolean;
   /** Whether its adapter is a file for llama.cpp. */

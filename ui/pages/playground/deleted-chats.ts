@@ -14,7 +14,14 @@ import type { AnswerActions } from './answer-view.ts';
 import { exportChat } from './chat/export-chat.ts';
 import { type ExchangeActions, exchangeView } from './exchange-view.ts';
 
-const onlyRead: AnswerActions = { rate: null, edit: null, correct: null, add: null, editor: null };
+const onlyRead: AnswerActions = {
+  rate: null,
+  edit: null,
+  correct: null,
+  add: null,
+  calls: null,
+  editor: null,
+};
 const noActions: ExchangeActions = {
   edit: null,
   regenerate: null,

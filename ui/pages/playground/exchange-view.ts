@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Exchange, Side } from '../../state/playground/exchange.ts';
+import type { Exchange, Result, Side } from '../../state/playground/exchange.ts';
 import { type AnswerActions, answerView } from './answer-view.ts';
 import { sideLetters } from './answerer-fields.ts';
 import { differences } from './differences.ts';
@@ -24,9 +24,9 @@ export interface Version {
   readonly count: number;
 }
 
-/** A prompt with its answer, or with up to four side by side. @param editor shown in place of the prompt. */
+/** What asked, with its answer, or with up to four side by side. @param editor shown in place of what asked. */
 export function exchangeView(
-  { prompt, sides }: Exchange,
+  { prompt, results, sides }: Exchange,
   version: Version,
   actions: ExchangeActions,
   editor: TemplateResult | null,
@@ -38,7 +38,7 @@ export function exchangeView(
     ${
       editor ??
       html`<div class="asked-row">
-        <p class="asked wrap"><bdi>${prompt}</bdi></p>
+        ${results.length === 0 ? html`<p class="asked wrap"><bdi>${prompt}</bdi></p>` : html`<div class="asked">${results.map(resultView)}</div>`}
         ${edit === null ? nothing : html`<button type="button" class="tool" @click=${edit}>Edit</button>`}
       </div>`
     }
@@ -55,6 +55,9 @@ export function exchangeView(
     ${marked === null ? nothing : html`<p class="hint">${marked.words}</p>`} ${toolsOf(sides, version, actions)}
   </article>`;
 }
+
+const resultView = ({ name, content }: Result) => html`<p class="eyebrow">Result of <bdi>${name}</bdi></p>
+  <p class="wrap">${content === '' ? html`<span class="hint">empty</span>` : html`<bdi>${content}</bdi>`}</p>`;
 
 function toolsOf(
   sides: readonly Side[],

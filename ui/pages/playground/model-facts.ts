@@ -60,11 +60,13 @@ async function factsOfBase(name: string): Promise<ModelFacts> {
   const {
     chat_template: hasChatTemplate,
     context_length: contextTokens,
+    tools_fault: toolsFault,
     gguf,
   } = await service.baseAnswers(name);
   const untrained = {
     dataset: '',
     systemPrompt: null,
+    tools: [],
     hasAdapter: false,
     quantizations: [],
     steps: [],
@@ -76,6 +78,7 @@ async function factsOfBase(name: string): Promise<ModelFacts> {
     name: name.slice(name.indexOf(':') + 1),
     hasChatTemplate,
     contextTokens,
+    toolsFault,
     isTrained: !gguf,
   };
 }
@@ -84,7 +87,7 @@ const stepsOf = (job: JobDetail | null) => (job?.checkpoints ?? []).map(({ step 
 
 /** @param job the model's run, or `null` if it was deleted. */
 function factsOfModel(
-  { name, dataset, chat_template: hasChatTemplate, context_length: contextTokens, files }: Lineage,
+  { name, dataset, chat_template, context_length: contextTokens, tools_fault: toolsFault, files }: Lineage,
   job: JobDetail | null,
 ): ModelFacts {
   const has = (kind: string) => files.some((file) => file.kind === kind);
@@ -92,17 +95,18 @@ function factsOfModel(
     kind === 'gguf' && quantization !== null ? [quantization] : [],
   );
   const about = { isTrained: !has('gguf'), hasAdapter: has('adapter_gguf'), quantizations };
-  const systemPrompt = job?.system_prompt ?? null;
-  const kept = { steps: stepsOf(job), runId: null, isBase: false, systemPrompt };
-  return { ...about, ...kept, name, dataset, hasChatTemplate, contextTokens };
+  const ofRows = { systemPrompt: job?.system_prompt ?? null, tools: job?.tools ?? [] };
+  const kept = { steps: stepsOf(job), runId: null, isBase: false, ...ofRows };
+  return { ...about, ...kept, name, dataset, hasChatTemplate: chat_template, contextTokens, toolsFault };
 }
 
 function factsOfRun(job: JobDetail): ModelFacts {
-  const { job_id: name, dataset, chat_template: hasChatTemplate, context_length: contextTokens } = job;
+  const { job_id: name, dataset, chat_template, context_length: contextTokens } = job;
   const isTrained = job.quantizations.length === 0;
   const about = { isTrained, hasAdapter: !isTrained, quantizations: [] };
-  const kept = { steps: stepsOf(job), runId: name, isBase: false, systemPrompt: job.system_prompt };
-  return { ...about, ...kept, name, dataset, hasChatTemplate, contextTokens };
+  const ofRows = { systemPrompt: job.system_prompt, tools: job.tools, toolsFault: job.tools_fault };
+  const kept = { steps: stepsOf(job), runId: name, isBase: false, ...ofRows };
+  return { ...about, ...kept, name, dataset, hasChatTemplate: chat_template, contextTokens };
 }
 
 /** The run of a model, or `null` if it was deleted; that which the whole page follows is not read twice. */

@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Ask, Message } from '../../api/generate.ts';
 import { checkField, rangeField } from '../../elements/fields.ts';
+import { writtenTools } from '../../state/playground/tools.ts';
 
 /** Generation parameters, as they are written. */
 export interface Parameters {
@@ -18,6 +19,14 @@ export interface Parameters {
   readonly systemFor: string;
   /** The system prompt as it was filled in, from the rows that the model was trained on. */
   readonly filledSystem: string;
+  /** A JSON list of the functions that answers may call. */
+  readonly tools: string;
+  /** The model for which the tools were filled in or written, or came with a chat. */
+  readonly toolsFor: string;
+  /** The tools as they were filled in, from those rows. */
+  readonly filledTools: string;
+  /** `auto`, `none`, `required`, or a function as `function:NAME`. */
+  readonly toolChoice: string;
   /** Whether the messages before a prompt are sent with it. */
   readonly memory: boolean;
 }
@@ -35,6 +44,10 @@ export const parameterDefaults: Parameters = {
   system: '',
   systemFor: '',
   filledSystem: '',
+  tools: '',
+  toolsFor: '',
+  filledTools: '',
+  toolChoice: 'auto',
   memory: true,
 };
 
@@ -81,14 +94,30 @@ export function samplingFields({ maxTokens, temperature, topP, seed, stop, schem
   } satisfies Partial<Ask>;
 }
 
-/** The system prompt with which a model is asked first: that of its rows, or what was written for another one. */
-export function systemOf(
-  { system, filledSystem }: Parameters,
+/**
+ * What a model is asked with first, as far as nothing was written for it: the system prompt and tools of its rows, or those
+ * that were written for another model.
+ */
+export function filledFor(
+  { system, systemFor, filledSystem, tools, toolsFor, filledTools }: Parameters,
   modelId: string,
-  ofRows: string | null,
+  ofRows: { readonly systemPrompt: string | null; readonly tools: readonly object[] },
 ): Partial<Parameters> {
-  const kept = system === filledSystem ? '' : system;
-  return { system: ofRows ?? kept, systemFor: modelId, filledSystem: ofRows ?? '' };
+  const prompt = ofRows.systemPrompt ?? '';
+  const list = writtenTools(ofRows.tools);
+  const kept = (text: string, filled: string) => (text === filled ? '' : text);
+  return {
+    ...(systemFor !== modelId && {
+      system: prompt || kept(system, filledSystem),
+      systemFor: modelId,
+      filledSystem: prompt,
+    }),
+    ...(toolsFor !== modelId && {
+      tools: list || kept(tools, filledTools),
+      toolsFor: modelId,
+      filledTools: list,
+    }),
+  };
 }
 
 /** The system prompt as the first message, if there is one. */
@@ -99,18 +128,18 @@ type Set = (part: Partial<Parameters>) => void;
 
 /**
  * The parameters' form fields.
- * @param canConverse whether the model supports conversations.
+ * @param conversation what a conversation is asked with; `null` if the model supports none.
  * @param hasVerdict whether its answers can be compared with those of a verdict.
  */
 export function parameterFields(
   parameters: Parameters,
-  canConverse: boolean,
+  conversation: TemplateResult | null,
   hasVerdict: boolean,
   set: Set,
 ): TemplateResult {
   const { maxTokens, temperature, topP, seed, stop, schema } = parameters;
   return html`
-    ${canConverse ? conversationFields(parameters, set) : nothing}
+    ${conversation}
     ${hasVerdict ? judgedNote(parameters, set) : nothing}
     ${rangeField({ name: 'Temperature', id: 'temperature', value: temperature, min: 0, max: 2, step: 0.05, hint: '0 always picks the most likely token.' }, (v) => set({ temperature: v }))}
     ${rangeField({ name: 'Top-p', id: 'top-p', value: topP, min: 0.05, max: 1, step: 0.05, hint: 'Samples from the most likely tokens whose probabilities add up to this.' }, (v) => set({ topP: v }))}
@@ -197,7 +226,8 @@ function schemaField(schema: string, set: Set): TemplateResult {
   </div>`;
 }
 
-function conversationFields({ system, filledSystem, memory }: Parameters, set: Set): TemplateResult {
+/** The fields of a conversation. */
+export function conversationFields({ system, filledSystem, memory }: Parameters, set: Set): TemplateResult {
   return html`<div class="field">
       <label for="system">System prompt</label>
       <textarea

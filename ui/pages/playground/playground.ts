@@ -3,6 +3,7 @@ import { customElement, property, state } from 'lit/decorators.js';
 import { empty, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { baseModels, jobs, models, router } from '../../state/app.ts';
 import { readStored, writeStored } from '../../state/local-storage.ts';
+import { readTools, writtenTools } from '../../state/playground/tools.ts';
 import { Reread } from '../../state/remote.ts';
 import { playgroundPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
@@ -11,11 +12,19 @@ import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';
 import './chat/chat.ts';
 import './deleted-chats.ts';
+import type { StoredChat } from '../../api/types.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { isBase, type ModelChoice, modelChoices } from './choices.ts';
 import { KnownModels } from './model-facts.ts';
 import { otherSidesFields } from './other-sides.ts';
-import { type Parameters, parameterDefaults, parameterFields, systemOf } from './playground-parameters.ts';
+import {
+  conversationFields,
+  filledFor,
+  type Parameters,
+  parameterDefaults,
+  parameterFields,
+} from './playground-parameters.ts';
+import { toolFields } from './tool-fields.ts';
 
 const questionTask = 'extractive-question-answering';
 
@@ -76,18 +85,26 @@ export class Playground extends LightElement {
       if (model)
         queueMicrotask(() => router.go(playgroundPath(model.modelId, this.compares), { replace: true }));
     }
-    this._fillSystem();
+    this._fill();
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
     this._a = { ...asTrained, weights: router.value.query.get('weights') ?? '' };
     if (this.modelId !== '') writeStored('playground-model', this.modelId);
   }
 
-  /** Begins with the system prompt that the model was trained with; what was written for it since is kept. */
-  private _fillSystem(): void {
-    if (this._model === undefined || this._parameters.systemFor === this.modelId) return;
+  /** Begins with the system prompt and tools that the model was trained with; what was written for it since is kept. */
+  private _fill(): void {
+    const { systemFor, toolsFor } = this._parameters;
+    if (this._model === undefined || (systemFor === this.modelId && toolsFor === this.modelId)) return;
     const facts = this._known.of(this.modelId).value.value;
-    if (facts !== null) this._set(systemOf(this._parameters, this.modelId, facts.systemPrompt));
+    if (facts !== null) this._set(filledFor(this._parameters, this.modelId, facts));
+  }
+
+  /** Shows the tools of a chat, unless they are those that are written. */
+  private _takeTools(tools: NonNullable<StoredChat['tools']>): void {
+    const text = writtenTools(tools);
+    const isSame = writtenTools(readTools(this._parameters.tools).tools) === text;
+    this._set({ tools: isSame ? this._parameters.tools : text });
   }
 
   private get _model() {
@@ -115,8 +132,13 @@ export class Playground extends LightElement {
   }
 
   private _set(part: Partial<Parameters>): void {
-    const written = part.system === undefined ? {} : { systemFor: this.modelId };
-    this._parameters = { ...this._parameters, ...written, ...part };
+    const { systemFor, toolsFor } = this._parameters;
+    this._parameters = {
+      ...this._parameters,
+      systemFor: part.system === undefined ? systemFor : this.modelId,
+      toolsFor: part.tools === undefined ? toolsFor : this.modelId,
+      ...part,
+    };
     writeStored('playground', this._parameters);
   }
 
@@ -171,6 +193,7 @@ export class Playground extends LightElement {
                   .sides=${sides}
                   .parameters=${this._parameters}
                   .isQuestion=${this._model?.task === questionTask}
+                  @tools=${({ detail }: CustomEvent<NonNullable<StoredChat['tools']>>) => this._takeTools(detail)}
                   @raise=${({ detail }: CustomEvent<number>) => this._set({ maxTokens: detail })}
                 ></hone-chat>`
                 : this.modelId === ''
@@ -231,6 +254,11 @@ export class Playground extends LightElement {
   private _fieldsOf(sides: readonly AnswererSide[], choices: readonly ModelChoice[]): TemplateResult {
     const [a] = sides;
     const converses = sides.some(({ facts }) => facts?.hasChatTemplate);
+    const set = (part: Partial<Parameters>) => this._set(part);
+    const refusal = this.compares
+      ? 'Compared answers are made without tools.'
+      : (a?.facts?.toolsFault ?? null);
+    const conversation = html`${conversationFields(this._parameters, set)} ${toolFields(this._parameters, refusal, set)}`;
     const hasVerdict = sides.some(({ facts }) => facts?.isBase === false);
     return html`
       ${
@@ -253,7 +281,7 @@ export class Playground extends LightElement {
             })
           : nothing
       }
-      ${parameterFields(this._parameters, converses, hasVerdict, (part) => this._set(part))}
+      ${parameterFields(this._parameters, converses ? conversation : null, hasVerdict, set)}
     `;
   }
 }

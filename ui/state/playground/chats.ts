@@ -37,6 +37,13 @@ export async function handOver(modelId: string): Promise<void> {
 const asStored = (modelId: string, { exchanges }: KeptChat): Pick<StoredChat, 'model_id' | 'turns'> => ({
   model_id: modelId,
   turns: exchanges.map(({ prompt, sides }, index) =>
-    toTurn({ id: `${index + 1}`, after: index === 0 ? '' : `${index}`, system: '', prompt, sides }),
+    toTurn({
+      id: `${index + 1}`,
+      after: index === 0 ? '' : `${index}`,
+      system: '',
+      prompt,
+      results: [],
+      sides,
+    }),
   ),
 });

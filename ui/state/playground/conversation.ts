@@ -1,13 +1,15 @@
-import { type Answer, type Ask, generate, type Message } from '../../api/generate.ts';
+import { type Answer, type Ask, type CallPart, generate } from '../../api/generate.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
+import type { StoredChat } from '../../api/types.ts';
 import { asServiceError } from '../remote.ts';
 import { paced } from '../runs/pace.ts';
 import { Store } from '../store.ts';
 import { withoutBegunStop } from './begun-stop.ts';
 import { type Chosen, placeOf, shownOf, versionsOf } from './branches.ts';
 import { newId } from './chats.ts';
-import type { Exchange, Side } from './exchange.ts';
+import type { Call, Exchange, Side } from './exchange.ts';
+import { answerMessage, wholeCalls } from './said.ts';
 import { Saving } from './saving.ts';
 import { fromTurn } from './stored-turn.ts';
 
@@ -20,7 +22,7 @@ export interface Asked extends Pick<Side, 'name' | 'first'> {
 }
 
 /** A prompt, and where it belongs. */
-export interface NewPrompt extends Pick<Exchange, 'prompt' | 'system'> {
+export interface NewPrompt extends Pick<Exchange, 'prompt' | 'results' | 'system'> {
   /** The exchange that it is another version of; without, it follows the last one. */
   readonly insteadOf?: Exchange;
   /** Whether what followed the other version follows this one, too. */
@@ -34,6 +36,7 @@ export class Conversation extends Store<readonly Exchange[]> {
   /** All exchanges, with the versions that are not shown. */
   #all: readonly Exchange[] = [];
   #chosen: Chosen = {};
+  #tools: StoredChat['tools'] = null;
   #abort: AbortController | null = null;
   #loading = false;
   #error: ServiceError | null = null;
@@ -47,6 +50,7 @@ export class Conversation extends Store<readonly Exchange[]> {
     this.#saving = new Saving({ modelId, chatId, isStored }, () => ({
       all: this.#all,
       chosen: this.#chosen,
+      tools: this.#tools,
     }));
     if (isStored) void this.#load();
   }
@@ -67,9 +71,10 @@ export class Conversation extends Store<readonly Exchange[]> {
   async #load(): Promise<void> {
     this.#loading = true;
     try {
-      const { turns, chosen } = await service.chat(this.chatId);
+      const { turns, chosen, tools } = await service.chat(this.chatId);
       this.#all = turns.map(fromTurn);
       this.#chosen = chosen;
+      this.#tools = tools;
     } catch (error) {
       this.#error = asServiceError(error);
     }
@@ -96,34 +101,24 @@ export class Conversation extends Store<readonly Exchange[]> {
     void this.#save();
   }
 
-  /**
-   * The messages of the first exchanges.
-   * @param side whose own answers they have, where it gave any.
-   */
-  turns(side: number, count = this.value.length): Message[] {
-    return this.value
-      .slice(0, count)
-      .map(({ prompt, sides }) => ({ prompt, answer: sides[side] ?? sides[0] }))
-      .flatMap(({ prompt, answer }) =>
-        answer === undefined || answer.error !== null || answer.busy || answer.text === ''
-          ? []
-          : [
-              { role: 'user' as const, content: prompt },
-              {
-                role: 'assistant' as const,
-                content: answer.text,
-                reasoning_content: answer.reasoning || undefined,
-              },
-            ],
-      );
+  /** Those that its answers may call; `null` if that is not known. */
+  get tools(): StoredChat['tools'] {
+    return this.#tools;
   }
 
-  #add({ prompt, system, insteadOf, standsAlone }: NewPrompt, sides: readonly Side[]): string {
+  /** Keeps the tools that its answers may call from now on. */
+  keepTools(tools: NonNullable<StoredChat['tools']>): void {
+    if (JSON.stringify(tools) === JSON.stringify(this.#tools)) return;
+    this.#tools = tools;
+    void this.#save();
+  }
+
+  #add({ prompt, results, system, insteadOf, standsAlone }: NewPrompt, sides: readonly Side[]): string {
     const last = this.value.at(-1);
     const after = insteadOf?.after ?? (last === undefined ? '' : placeOf(last));
     const like = insteadOf !== undefined && standsAlone ? placeOf(insteadOf) : null;
     const id = newId();
-    this.#all = [...this.#all, { id, after, like, system, prompt, sides }];
+    this.#all = [...this.#all, { id, after, like, system, prompt, results, sides }];
     this.#chosen = { ...this.#chosen, [after]: id };
     this.#show();
     return id;
@@ -171,18 +166,19 @@ export class Conversation extends Store<readonly Exchange[]> {
 
   /** Adds a version of an exchange whose answer the user wrote. */
   answer(exchange: Exchange, side: Side, text: string): void {
-    const { prompt, system } = exchange;
+    const { prompt, results, system } = exchange;
     const written: Side = {
       name: side.name,
       first: '',
       text,
+      calls: wholeCalls(side),
       busy: false,
       error: null,
       stopped: false,
       edited: true,
       answer: null,
     };
-    void this.#save(this.#add({ prompt, system, insteadOf: exchange }, [written]));
+    void this.#save(this.#add({ prompt, results, system, insteadOf: exchange }, [written]));
   }
 
   /** Rates an answer, or corrects it. */
@@ -221,8 +217,9 @@ export class Conversation extends Store<readonly Exchange[]> {
 
   async #answer(side: Side, ask: Ask, signal: AbortSignal, grown: () => void): Promise<void> {
     try {
-      const onText = (delta: string, reasoning: string) => {
+      const onText = (delta: string, reasoning: string, calls: readonly CallPart[]) => {
         side.text += delta;
+        if (calls.length > 0) side.calls = withParts(side.calls, calls);
         if (reasoning !== '') side.reasoning = (side.reasoning ?? '') + reasoning;
         this.touch();
         grown();
@@ -243,12 +240,19 @@ export class Conversation extends Store<readonly Exchange[]> {
 /** The request for the rest of an answer. */
 const goingOn = (ask: Ask, { text, reasoning }: Side): Ask => ({
   ...ask,
-  messages: [
-    ...ask.messages,
-    { role: 'assistant', content: text, reasoning_content: reasoning || undefined },
-  ],
+  messages: [...ask.messages, answerMessage({ text, reasoning, calls: [] })],
   continue_final_message: true,
 });
+
+/** Calls with what is new of them. */
+function withParts(calls: readonly Call[] = [], parts: readonly CallPart[]): readonly Call[] {
+  const all = [...calls];
+  for (const { index, id = '', function: part } of parts) {
+    const call = all[index] ?? { id, name: part.name ?? '', arguments: '' };
+    all[index] = { ...call, arguments: call.arguments + part.arguments };
+  }
+  return all;
+}
 
 /** What is known of an answer that went on. */
 function sumOf(before: Answer | null, rest: Answer): Answer {

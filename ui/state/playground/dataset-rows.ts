@@ -1,4 +1,6 @@
+import type { StoredChat } from '../../api/types.ts';
 import type { Exchange, Side } from './exchange.ts';
+import { answerMessage, messagesOf, wholeCalls } from './said.ts';
 
 /** The shapes that an answer can become a row of. */
 export const answerShapes = ['messages', 'input-output', 'question-answer', 'preference'] as const;
@@ -7,21 +9,28 @@ export type AnswerShape = (typeof answerShapes)[number];
 /** What the answer should have been, or else what it is. */
 const wanted = ({ correction, text }: Side): string => (correction ?? text).trim();
 
-const turn = (role: string, content: string) => ({ role, content });
+/** An answer as rows have it; a correction takes the place of its calls. */
+const saidOf = (side: Side) => ({ text: wanted(side), calls: side.correction ? [] : wholeCalls(side) });
 
 /**
  * An answer as a row of a dataset; `null` where it cannot be one of that shape.
  * @param before the exchanges that were sent with its prompt.
+ * @param tools those that it could call.
  * @param index which of the answers of `exchange`, and of those before, as far as they have it.
  */
 export function rowOf(
   shape: AnswerShape,
   before: readonly Exchange[],
-  { system, prompt, sides }: Exchange,
+  exchange: Exchange,
   index: number,
+  tools: StoredChat['tools'] = null,
 ): Readonly<Record<string, unknown>> | null {
+  const { system, prompt, results, sides } = exchange;
   const side = sides[index];
-  if (side === undefined || wanted(side) === '') return null;
+  if (side === undefined) return null;
+  const said = saidOf(side);
+  const isPlain = said.calls.length === 0 && results.length === 0;
+  if ((said.text === '' && said.calls.length === 0) || (shape !== 'messages' && !isPlain)) return null;
   switch (shape) {
     case 'input-output':
       return { input: prompt, output: wanted(side) };
@@ -35,20 +44,16 @@ export function rowOf(
         ? { prompt, chosen: side.correction.trim(), rejected: side.text.trim() }
         : null;
     default: {
-      const earlier = before.flatMap((exchange) => {
-        const said = exchange.sides[index] ?? exchange.sides[0];
-        return said === undefined || wanted(said) === ''
-          ? []
-          : [turn('user', exchange.prompt), turn('assistant', wanted(said))];
-      });
-      return {
-        messages: [
-          ...(system.trim() === '' ? [] : [turn('system', system)]),
-          ...earlier,
-          turn('user', prompt),
-          turn('assistant', wanted(side)),
-        ],
+      const answerOf = (earlier: Exchange) => {
+        const one = earlier.sides[index] ?? earlier.sides[0];
+        return one === undefined ? null : saidOf(one);
       };
+      const messages = [
+        ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
+        ...messagesOf(before, exchange, answerOf),
+        answerMessage(said),
+      ];
+      return tools?.length ? { messages, tools } : { messages };
     }
   }
 }

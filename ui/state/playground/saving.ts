@@ -1,15 +1,23 @@
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
+import type { StoredChat } from '../../api/types.ts';
 import { asServiceError } from '../remote.ts';
 import type { Chosen } from './branches.ts';
 import type { Exchange } from './exchange.ts';
 import { toTurn } from './stored-turn.ts';
 
+/** What is stored of a chat. */
+interface Kept {
+  readonly all: readonly Exchange[];
+  readonly chosen: Chosen;
+  readonly tools: StoredChat['tools'];
+}
+
 /** Stores a chat in the service, change by change, one request at a time. */
 export class Saving {
   readonly #modelId: string;
   readonly #chatId: string;
-  readonly #read: () => { readonly all: readonly Exchange[]; readonly chosen: Chosen };
+  readonly #read: () => Kept;
   /** Whether the service has the chat. */
   #isStored: boolean;
   /** Exchanges that it does not have as they are. */
@@ -20,7 +28,7 @@ export class Saving {
 
   constructor(
     { modelId, chatId, isStored }: { modelId: string; chatId: string; isStored: boolean },
-    read: () => { readonly all: readonly Exchange[]; readonly chosen: Chosen },
+    read: () => Kept,
   ) {
     this.#modelId = modelId;
     this.#chatId = chatId;
@@ -49,15 +57,15 @@ export class Saving {
 
   async #store(): Promise<void> {
     this.#isDue = false;
-    const { all, chosen } = this.#read();
+    const { all, ...kept } = this.#read();
     const changed = this.#isStored ? all.filter(({ id }) => this.#changed.has(id)) : all;
     this.#changed.clear();
     // A prompt that was refused is shown until the page is left.
     const turns = changed.filter(isKept).map(toTurn);
     try {
       if (!this.#isStored && turns.length === 0) return;
-      if (this.#isStored) await service.changeChat(this.#chatId, { turns, chosen });
-      else await service.putChat(this.#chatId, { model_id: this.#modelId, turns, chosen });
+      if (this.#isStored) await service.changeChat(this.#chatId, { turns, ...kept });
+      else await service.putChat(this.#chatId, { model_id: this.#modelId, turns, ...kept });
       this.#isStored = true;
       this.#error = null;
     } catch (thrown) {
@@ -72,4 +80,5 @@ export class Saving {
   }
 }
 
-const isKept = ({ sides }: Exchange) => sides.every(({ error, text }) => error === null || text !== '');
+const isKept = ({ sides }: Exchange) =>
+  sides.every(({ error, text, calls }) => error === null || text !== '' || calls?.length);

@@ -1,3 +1,4 @@
+import type { TemplateResult } from 'lit';
 import type { Conversation } from '../../../state/playground/conversation.ts';
 import type { Exchange, Side } from '../../../state/playground/exchange.ts';
 import type { AnswerActions } from '../answer-view.ts';
@@ -9,7 +10,14 @@ export function answerActions(
     talk,
     edited,
     add,
-  }: { readonly talk: Conversation; readonly edited: EditedText; readonly add: () => void },
+    calls,
+  }: {
+    readonly talk: Conversation;
+    readonly edited: EditedText;
+    readonly add: () => void;
+    /** The calls with fields for their results, where they are awaited. */
+    readonly calls: TemplateResult | null;
+  },
   exchange: Exchange,
   side: Side,
   index: number,
@@ -21,6 +29,7 @@ export function answerActions(
     edited.leave();
   };
   return {
+    calls,
     rate: (rating) => {
       const isTaken = side.rating === rating;
       talk.judge(exchange, side, { rating: isTaken ? null : rating });
@@ -29,7 +38,7 @@ export function answerActions(
     correct,
     add: isBusy ? null : add,
     edit:
-      isBusy || exchange.sides.length > 1
+      isBusy || exchange.sides.length > 1 || side.text === ''
         ? null
         : () => edited.begin(exchange, 'answer', index, side.text.trim()),
     editor:

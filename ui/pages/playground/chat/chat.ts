@@ -4,12 +4,15 @@ import { keyedRow } from '../../../elements/child.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { serviceErrorPanel, skeleton } from '../../../elements/parts.ts';
 import type { Asked } from '../../../state/playground/conversation.ts';
-import type { Exchange } from '../../../state/playground/exchange.ts';
+import type { Exchange, Side } from '../../../state/playground/exchange.ts';
+import { type Asking, wholeCalls } from '../../../state/playground/said.ts';
+import { readTools } from '../../../state/playground/tools.ts';
 import { session } from '../../../state/session.ts';
 import { Watch } from '../../../state/store.ts';
 import { snippetFolds } from '../../../views/api-snippet-folds.ts';
 import { answerActions } from './answer-actions.ts';
-import { isAnsweredBy, remembers, requestsFor } from './chat-requests.ts';
+import { CallResults } from './call-results.ts';
+import { isAnsweredBy, remembers, requestsFor, sentWith, takesTools } from './chat-requests.ts';
 import { contextMeter, contextUse, contextWarning } from './context-meter.ts';
 import { EditedText } from './edited-text.ts';
 import { OpenChat, type OpenChatView } from './open-chat.ts';
@@ -20,6 +23,7 @@ import type { AddAnswer } from '../add-answer.ts';
 import type { AnswererSide } from '../answerer.ts';
 import { exchangeView } from '../exchange-view.ts';
 import { type Parameters, parameterDefaults, raisedLimit, readSchema } from '../playground-parameters.ts';
+import { isForced, toolsFault } from '../tool-fields.ts';
 import type { Suggestion } from './suggestions.ts';
 
 /** Closer to the end than this, the view follows new text. */
@@ -41,7 +45,10 @@ export class ChatView extends LightElement implements OpenChatView {
   private readonly _draft = new PromptDraft(this);
   private readonly _suggested = new SuggestedPrompts(this);
   private readonly _edited = new EditedText(this);
+  private readonly _results = new CallResults(this);
   private readonly _chat = new OpenChat(this);
+  /** The chat whose tools were told. */
+  private _told: object | null = null;
   /** Whether the prompt is sent as soon as the models are known. */
   private _isSendWaiting = false;
   /** The maximum scroll position at the last update. */
@@ -66,10 +73,28 @@ export class ChatView extends LightElement implements OpenChatView {
     this._draft.isQuestion = this.isQuestion;
     void this._chat.openModel(this.modelId);
     if (changed.has('sides')) void this._suggested.from(this.sides[0]?.facts?.dataset ?? '');
+    const before = changed.get('parameters') as Parameters | undefined;
+    if (before !== undefined && before.tools !== this.parameters.tools) this._keepTools();
     if (this._isSendWaiting && this._isKnown) this._sendPrompt();
   }
 
+  /** Keeps the tools with the chat, once its own are known. */
+  private _keepTools(): void {
+    const { tools, fault } = readTools(this.parameters.tools);
+    const { talk } = this._chat;
+    if (this._told === talk && takesTools(this) && fault === null) talk.keepTools(tools);
+  }
+
+  /** Fires `tools` with those of a chat that was opened. */
+  private _tellTools(): void {
+    const { talk } = this._chat;
+    if (this._told === talk || talk.chatId === '' || talk.loading) return;
+    this._told = talk;
+    if (talk.tools !== null) this.dispatchEvent(new CustomEvent('tools', { detail: talk.tools }));
+  }
+
   protected override updated(): void {
+    this._tellTools();
     // Follows new text unless the user has scrolled up.
     const box = this.querySelector('.exchanges');
     if (box === null) return;
@@ -97,23 +122,29 @@ export class ChatView extends LightElement implements OpenChatView {
   private _sendPrompt(): void {
     this._isSendWaiting = false;
     if (this._draft.text.trim() === '') return;
-    if (this._answer(this._draft.full)) this._draft.write('');
+    if (this._answer({ prompt: this._draft.full, results: [] })) this._draft.write('');
   }
 
   /**
-   * Has a prompt answered.
+   * Has a prompt, or results of calls, answered.
    * @param instead the exchange that it is another version of.
    * @returns whether it was sent.
    */
-  private _answer(prompt: string, instead?: Exchange): boolean {
+  private _answer({ prompt, results }: Asking, instead?: Exchange): boolean {
     const { value, busy } = this._chat.talk;
     const place = instead === undefined ? value.length : value.indexOf(instead);
-    const isWrong = readSchema(this.parameters.schema) === null;
+    const isWrong =
+      readSchema(this.parameters.schema) === null ||
+      (takesTools(this) && toolsFault(this.parameters) !== null);
     if (busy || isWrong || !this._isKnown || place < 0) return false;
     const { system } = this.parameters;
-    const version = instead === undefined ? {} : { insteadOf: instead, standsAlone: !remembers(this) };
+    // Results belong to the calls before them.
+    const standsAlone = !remembers(this) && !value[place + 1]?.results.length;
+    const version = instead === undefined ? {} : { insteadOf: instead, standsAlone };
     this._edited.end();
-    this._follow(this._chat.talk.send({ prompt, system, ...version }, this._requests(prompt, place)));
+    this._keepTools();
+    const requests = this._requests({ prompt, results }, place);
+    this._follow(this._chat.talk.send({ prompt, results, system, ...version }, requests));
     return true;
   }
 
@@ -123,12 +154,12 @@ export class ChatView extends LightElement implements OpenChatView {
     this.focusOn('#prompt');
   }
 
-  private _requests(prompt: string, count: number): Asked[] {
-    return requestsFor(this, this._chat.talk, prompt, count);
+  private _requests(asking: Asking, count: number): Asked[] {
+    return requestsFor(this, this._chat.talk.value.slice(0, count), asking);
   }
 
   private _goOn(exchange: Exchange, place: number): void {
-    this._follow(this._chat.talk.goOn(exchange, this._requests(exchange.prompt, place)));
+    this._follow(this._chat.talk.goOn(exchange, this._requests(exchange, place)));
   }
 
   /** Has a prompt answered with twice as many new tokens, which stay the limit; fires `raise` with it. */
@@ -136,7 +167,7 @@ export class ChatView extends LightElement implements OpenChatView {
     const maxTokens = raisedLimit(this.parameters);
     this.parameters = { ...this.parameters, maxTokens };
     this.dispatchEvent(new CustomEvent('raise', { detail: maxTokens }));
-    this._answer(exchange.prompt, exchange);
+    this._answer(exchange, exchange);
   }
 
   private _stop(): void {
@@ -148,7 +179,7 @@ export class ChatView extends LightElement implements OpenChatView {
     if (event.isComposing || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === 'Enter') this._send(event);
     else if (event.key === 'ArrowUp' || event.key === 'ArrowDown') {
-      const sent = this._chat.talk.value.map(({ prompt }) => prompt);
+      const sent = this._chat.talk.value.map(({ prompt }) => prompt).filter(Boolean);
       if (this._draft.recall(sent, event.key === 'ArrowUp' ? -1 : 1)) event.preventDefault();
     }
   }
@@ -202,6 +233,7 @@ export class ChatView extends LightElement implements OpenChatView {
           : html`<hone-add-answer
               .sent=${this._adding.sent}
               .exchange=${this._adding.exchange}
+              .tools=${this._chat.talk.tools}
               .index=${this._adding.index}
               @dismiss=${() => {
                 this._adding = null;
@@ -213,7 +245,7 @@ export class ChatView extends LightElement implements OpenChatView {
 
   private _exchange(exchange: Exchange, index: number): TemplateResult {
     const { busy, value } = this._chat.talk;
-    const { prompt } = exchange;
+    const { prompt, results } = exchange;
     const isLast = index === value.length - 1;
     const versions = this._chat.talk.versions(exchange);
     const at = versions.indexOf(exchange);
@@ -222,31 +254,52 @@ export class ChatView extends LightElement implements OpenChatView {
       const other = versions[at + by];
       if (other !== undefined) this._chat.talk.choose(other);
     };
-    // A schema holds from the beginning of an answer.
-    const isFree = readSchema(this.parameters.schema) === undefined;
-    const canGoOn = isFree && (!remembers(this) || isLast) && isAnsweredBy(exchange, this.sides);
+    // A schema, or a call that must be, holds from the beginning of an answer.
+    const isFree = readSchema(this.parameters.schema) === undefined && !isForced(this.parameters);
+    const isText = exchange.sides.every(({ calls = [] }) => calls.length === 0);
+    const canGoOn = isFree && isText && (!remembers(this) || isLast) && isAnsweredBy(exchange, this.sides);
+    const hint = remembers(this) && !isLast ? 'What follows stays with the version before.' : '';
     return exchangeView(
       exchange,
       { number: at + 1, count: versions.length },
       {
         edit: unlessBusy(() => this._edited.begin(exchange, 'prompt', 0, prompt)),
-        regenerate: unlessBusy(() => this._answer(prompt, exchange)),
+        regenerate: unlessBusy(() => this._answer(exchange, exchange)),
         goOn: canGoOn ? unlessBusy(() => this._goOn(exchange, index)) : null,
         raise: unlessBusy(() => this._raise(exchange)),
         step: unlessBusy(step),
         ofAnswer: (side, number) => {
           const add = () => this._add(exchange, number);
-          return answerActions({ talk: this._chat.talk, edited: this._edited, add }, exchange, side, number);
+          const calls = isLast && this.sides.length === 1 ? this._awaited(exchange, side) : null;
+          const { talk } = this._chat;
+          return answerActions({ talk, edited: this._edited, add, calls }, exchange, side, number);
         },
       },
-      this._edited.editor(exchange, 'prompt', 0, {
-        label: 'Edited prompt',
-        done: 'Send again',
-        isBusy: busy,
-        hint: remembers(this) && !isLast ? 'What follows stays with the version before.' : '',
-        send: (text) => this._answer(text, exchange),
-      }),
+      results.length > 0 && this._edited.isOf(exchange, 'prompt', 0)
+        ? this._results.edited(exchange.id, results, {
+            isBusy: busy,
+            hint,
+            send: (written) => this._answer({ prompt, results: written }, exchange),
+            leave: () => this._edited.leave(),
+          })
+        : this._edited.editor(exchange, 'prompt', 0, {
+            label: 'Edited prompt',
+            done: 'Send again',
+            isBusy: busy,
+            hint,
+            send: (text) => this._answer({ prompt: text, results }, exchange),
+          }),
     );
+  }
+
+  /** The calls of an answer, with fields for their results; `null` without calls. */
+  private _awaited({ id }: Exchange, side: Side): TemplateResult | null {
+    const calls = wholeCalls(side);
+    if (calls.length === 0) return null;
+    return this._results.ofCalls(id, calls, {
+      isBusy: this._chat.talk.busy,
+      send: (results) => this._answer({ prompt: '', results }),
+    });
   }
 
   private _take({ prompt, context }: Suggestion): void {
@@ -257,7 +310,7 @@ export class ChatView extends LightElement implements OpenChatView {
 
   private _add(exchange: Exchange, index: number): void {
     const { value } = this._chat.talk;
-    const sent = remembers(this) ? value.slice(0, value.indexOf(exchange)) : [];
+    const sent = sentWith(this, value.slice(0, value.indexOf(exchange)), exchange);
     this._adding = { sent, exchange, index };
   }
 
@@ -277,10 +330,9 @@ export class ChatView extends LightElement implements OpenChatView {
   /** The request as code: that of the prompt, or the last one if the field is empty. */
   private _code(): TemplateResult | typeof nothing {
     const { value } = this._chat.talk;
-    const isNew = this._draft.text !== '' || value.length === 0;
-    const [asked] = isNew
-      ? this._requests(this._draft.full, value.length)
-      : this._requests(value.at(-1)?.prompt ?? '', value.length - 1);
+    const last = this._draft.text === '' ? value.at(-1) : undefined;
+    const asking = last ?? { prompt: this._draft.full, results: [] };
+    const [asked] = this._requests(asking, last === undefined ? value.length : value.length - 1);
     if (asked === undefined) return nothing;
     return html`<hone-dialog
       heading="View code"

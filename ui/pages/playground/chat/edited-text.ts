@@ -36,9 +36,14 @@ export class EditedText {
     this.#set(null);
   }
 
+  /** Whether a text is being written. */
+  isOf({ id }: Exchange, kind: Edited['kind'], index: number): boolean {
+    return this.#edited?.id === id && this.#edited.kind === kind && this.#edited.index === index;
+  }
+
   /** The form for a text of an exchange; `null` unless it is being written. */
   editor(
-    { id }: Exchange,
+    exchange: Exchange,
     kind: Edited['kind'],
     index: number,
     options: {
@@ -50,7 +55,7 @@ export class EditedText {
     },
   ): TemplateResult | null {
     const edited = this.#edited;
-    if (edited?.id !== id || edited.kind !== kind || edited.index !== index) return null;
+    if (edited === null || !this.isOf(exchange, kind, index)) return null;
     return textEditor({
       ...options,
       text: edited.text,

@@ -1,0 +1,187 @@
+/** Tools in the playground: they are called, their results are sent, and all is kept with the chat. */
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import { type StoredModel, storeModel } from '../stored-model.ts';
+import { appearanceFaults } from './appearance.ts';
+import { axeViolations, closeBrowser, keepPicture, openPage, sees } from './browser.ts';
+
+/** As Llama's, which makes one call in an answer. */
+const llama = `{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}{% for message in messages %}{% if message.tool_calls %}ipython{"name": "{{ message.tool_calls[0].function.name }}", "parameters": {{ message.tool_calls[0].function.arguments | tojson }}}{% else %}[{{ message.role }}]{{ message.content }}{% endif %}{% endfor %}`;
+const parameters = {
+  type: 'object',
+  properties: { place: { enum: ['Oslo', 'Rome'] }, days: { type: 'boolean' } },
+  required: ['place', 'days'],
+  additionalProperties: false,
+};
+const weather = { type: 'function', function: { name: 'weather', strict: true, parameters } };
+const clock = { type: 'function', function: { name: 'clock' } };
+
+let service: TestService;
+let model: StoredModel;
+let plain: StoredModel;
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  const shape = { context: 4096, layers: 1, chatTemplate: llama, isOwn: true };
+  model = storeModel(dataDir, 'caller', undefined, shape);
+  plain = storeModel(dataDir, 'plain', undefined, { isOwn: true });
+  service = await startService({ dataDir });
+});
+test.after(async () => {
+  await closeBrowser();
+  await endAll();
+});
+
+function requestsOf(page: Page): Json[] {
+  const bodies: Json[] = [];
+  page.on('request', (request) => {
+    if (request.url().endsWith('/v1/chat/completions')) bodies.push(request.postDataJSON());
+  });
+  return bodies;
+}
+const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) => role).join(' ');
+const answered = (page: Page, count: number) =>
+  until(
+    async () =>
+      (await page
+        .locator('.exchanges')
+        .getByText(/\d tokens/)
+        .count()) === count,
+    `${count} answers are there`,
+  );
+
+test('a call is shown, its result is sent, edited and asked again, and all is there after a reload', async () => {
+  const { page, context, faults } = await openPage(service.url, `/playground/${model.modelId}`);
+  const requests = requestsOf(page);
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  const tools = page.getByLabel('Tools', { exact: true });
+  const choice = page.getByLabel('Tool choice');
+  await page.getByLabel('Max new tokens').fill('200');
+  await tools.fill('[\n{"type": "function",\n]');
+  await sees(page, 'Line 3: no JSON from “]” on.');
+  assert.equal(await axeViolations(page), []);
+  await prompt.fill('Is it cold?');
+  await prompt.press('Enter');
+  await tools.fill(JSON.stringify([clock, weather]));
+  await choice.selectOption('function:weather');
+  assert.equal(requests, [], 'nothing was sent before');
+  await page.getByLabel('JSON schema').fill('{}');
+  await sees(page, 'keeps to no JSON schema');
+  await page.getByLabel('JSON schema').fill('');
+  await prompt.press('Enter');
+  await answered(page, 1);
+  const call = page.locator('.call');
+  assert.match((await call.textContent()) ?? '', /Call\s+weather/);
+  assert.ok((await call.locator('.json-name').allTextContents()).includes('"place":'));
+  await call.getByRole('button', { name: 'Raw' }).click();
+  const given = JSON.parse((await call.locator('.answer-text').textContent()) ?? '');
+  assert.equal(Object.keys(given), ['place', 'days']);
+  assert.equal(requests[0].tools, [clock, weather]);
+  assert.equal(requests[0].tool_choice, { type: 'function', function: { name: 'weather' } });
+
+  const send = page.getByRole('button', { name: 'Send result' });
+  assert.ok(await send.isDisabled(), 'a result is wanted');
+  await page.getByLabel('Empty result').check();
+  assert.ok(await send.isEnabled());
+  await page.getByLabel('Empty result').uncheck();
+  await keepPicture(page, 'tool-call');
+  assert.equal(await axeViolations(page), []);
+  await page.getByLabel('Result of weather').fill('12 degrees');
+  await page.getByLabel('Result of weather').press('Enter');
+  await answered(page, 2);
+  assert.is(rolesOf(requests[1]), 'user assistant tool');
+  const [, said, result] = requests[1].messages;
+  assert.equal([said.tool_calls[0].id, result.content], [result.tool_call_id, '12 degrees']);
+  assert.equal(JSON.parse(said.tool_calls[0].function.arguments), given);
+  assert.equal([requests[1].tool_choice, requests[1].tools.length], ['auto', 2]);
+  await page.getByRole('button', { name: 'View code' }).click();
+  for (const language of ['curl', 'Python', 'JavaScript'])
+    assert.match(
+      (await page
+        .getByRole('region', { name: `Request in ${language}`, includeHidden: true })
+        .textContent()) ?? '',
+      /tool_call_id[\s\S]*12 degrees[\s\S]*weather/,
+    );
+  await page.keyboard.press('Escape');
+
+  await page.reload();
+  await answered(page, 2);
+  assert.match((await page.locator('.asked').last().textContent()) ?? '', /Result of weather\s*12 degrees/);
+  assert.equal(JSON.parse(await tools.inputValue()), [clock, weather]);
+  const last = page.locator('.exchange').last();
+  await last.getByRole('button', { name: 'Edit', exact: true }).click();
+  const edited = page.locator('#edited');
+  await until(async () => (await edited.inputValue()) === '12 degrees', 'the result is there to edit');
+  await edited.fill('minus 4');
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await last.getByText('2/2').waitFor();
+  await answered(page, 2);
+  assert.is(requests[2].messages[2].content, 'minus 4');
+  await page.getByRole('button', { name: 'Regenerate' }).last().click();
+  await last.getByText('3/3').waitFor();
+  await answered(page, 2);
+  assert.is(rolesOf(requests[3]), 'user assistant tool');
+  await last.getByRole('button', { name: 'Previous version' }).click();
+  await last.getByRole('button', { name: 'Previous version' }).click();
+  await sees(page, '12 degrees');
+  // Another call, and a prompt in place of its result.
+  await prompt.fill('And in Rome?');
+  await prompt.press('Enter');
+  await answered(page, 3);
+  assert.is(rolesOf(requests[4]), 'user assistant tool assistant user');
+  await choice.selectOption('none');
+  await prompt.fill('Thanks.');
+  await prompt.press('Enter');
+  await answered(page, 4);
+  assert.is(rolesOf(requests[5]), 'user assistant tool assistant user', 'no call without a result');
+  await prompt.fill('');
+
+  const [{ id }] = (await service.call('GET', '/api/playground/chats')).body.chats;
+  const stored = (await service.call('GET', `/api/playground/chats/${id}`)).body;
+  assert.equal(stored.tools, [clock, weather]);
+  const saved = page.waitForEvent('download');
+  await page.getByText('More', { exact: true }).click();
+  await page.getByRole('button', { name: 'Export chat' }).click();
+  const exported = JSON.parse(readFileSync(await (await saved).path(), 'utf8'));
+  assert.equal([exported.tools, exported.turns.length], [stored.tools, 6]);
+  // Other tools of a new chat, and those of the first one when it is open again.
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await tools.fill(JSON.stringify([clock]));
+  await choice.selectOption('required');
+  await prompt.fill('What time is it?');
+  await prompt.press('Enter');
+  await answered(page, 1);
+  await page.getByLabel('Chat', { exact: true }).selectOption(id);
+  await answered(page, 4);
+  await until(async () => JSON.parse(await tools.inputValue()).length === 2, 'its tools are back');
+
+  await page.getByRole('link', { name: 'Compare' }).click();
+  await sees(page, 'Compared answers are made without tools.');
+  assert.ok(await tools.isDisabled());
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('where a template takes no tools, the field says why; on a phone a call and its field fit', async () => {
+  const { page, faults } = await openPage(service.url, `/playground/${plain.modelId}`);
+  await sees(page, 'chat template has no tools, or calls in a form that is not known.');
+  assert.ok(await page.getByLabel('Tools', { exact: true }).isDisabled());
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.goto(`${service.url}/playground/${model.modelId}`);
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByLabel('Max new tokens').fill('200');
+  await page.getByLabel('Tools', { exact: true }).fill(JSON.stringify([weather]));
+  await page.getByLabel('Tool choice').selectOption('required');
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Prompt', { exact: true }).fill('Is it cold?');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Result of weather').waitFor();
+  await page.getByLabel('Result of weather').scrollIntoViewIfNeeded();
+  assert.equal(await appearanceFaults(page, 'tool-call-phone'), []);
+  assert.equal(faults, []);
+});
+
+test.run();
