@@ -1,8 +1,11 @@
 /** Tools as they are written in the playground: what is wrong is told by its line or field. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Ask } from '../../ui/api/generate.ts';
+import { filledFor, parameterDefaults } from '../../ui/pages/playground/playground-parameters.ts';
 import { jsonEnd } from '../../ui/state/json-end.ts';
 import { readTools, writtenTools } from '../../ui/state/playground/tools.ts';
+import { asCurl, asJavaScript, asPython } from '../../ui/views/api-snippets.ts';
 
 const weather = {
   type: 'function' as const,
@@ -59,6 +62,40 @@ test('the line or the field of a fault is told', () => {
     if (read.fault !== null) assert.equal(read.tools, []);
   }
   assert.equal(readTools(writtenTools([weather])).tools, [weather]);
+});
+
+test('a model is first asked with what its rows have, or else with what was written for another', () => {
+  const rows = { systemPrompt: 'Be brief.', tools: [weather] };
+  const none = { systemPrompt: null, tools: [] };
+  const first = { ...parameterDefaults, ...filledFor(parameterDefaults, 'a', rows) };
+  assert.equal([first.system, first.tools], ['Be brief.', writtenTools([weather])]);
+  assert.equal(filledFor(first, 'a', none), {}, 'it was filled in already');
+  assert.equal(filledFor({ ...first, systemFor: 'a', toolsFor: '' }, 'a', none), {
+    ...{ tools: '', toolsFor: 'a', filledTools: '' },
+  });
+  const written = { ...first, tools: '[]' };
+  const other = { ...written, ...filledFor(written, 'b', none) };
+  assert.equal([other.system, other.tools], ['', '[]'], 'what was filled in goes, what was written stays');
+});
+
+test('code has the tools and what was called, and nothing that is not set', () => {
+  const call = { id: 'call_1', type: 'function' as const, function: { name: 'weather', arguments: '{}' } };
+  const ask: Ask = {
+    ...{ model: 'tiny', seed: undefined, as_base: undefined, tools: [weather] },
+    messages: [
+      { role: 'assistant', content: '', reasoning_content: undefined, tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'call_1', content: '12 degrees' },
+    ],
+  };
+  const options = { origin: 'http://localhost:8000', needsKey: false };
+  for (const write of [asCurl, asPython, asJavaScript]) {
+    const code = write(ask, options);
+    for (const part of ['"tool_call_id":', '"12 degrees"', '"weather"', '"enum":'])
+      assert.ok(code.includes(part), code);
+    assert.not.match(code, 'undefined');
+  }
+  assert.match(asPython(ask, options), 'print(answer.choices[0].message)');
+  assert.match(asPython({ ...ask, tools: undefined }, options), 'print(answer.choices[0].message.content)');
 });
 
 test.run();
