@@ -164,6 +164,47 @@ test('a call is shown, its result is sent, edited and asked again, and all is th
   await context.close();
 });
 
+test('each of several calls wants a result, an empty one included, and what led to them is sent', async () => {
+  const calls = ['Oslo', 'Rome'].map((place, at) => ({
+    ...{ id: `call_${at}`, name: 'weather' },
+    arguments: JSON.stringify({ place, days: false }),
+  }));
+  const turns = [
+    { id: 'a', after: '', prompt: 'Hello.', answers: [{ name: 'caller · Fine-tuned', text: 'Hello.' }] },
+    { id: 'b', after: 'a', prompt: 'Where?', answers: [{ name: 'caller · Fine-tuned', text: '', calls }] },
+  ];
+  const body = { model_id: model.modelId, tools: [weather], turns };
+  assert.is((await service.call('PUT', '/api/playground/chats/two', body)).status, 200);
+  const { page, context, faults } = await openPage(service.url, `/playground/${model.modelId}`);
+  const requests = requestsOf(page);
+  await page.getByLabel('Max new tokens').fill('4');
+  await page.getByLabel('Keep chat history').uncheck();
+  const send = page.getByRole('button', { name: 'Send results' });
+  await page.getByLabel('Result of weather (2)').fill('20 degrees');
+  assert.ok(await send.isDisabled());
+  await page.getByLabel('Empty result').first().check();
+  await send.click();
+  await answered(page, 1);
+  assert.equal(
+    requests[0].messages.map(({ role, content, tool_calls: said }: Json) => [role, content, said?.length]),
+    [
+      ['user', 'Where?', undefined],
+      ['assistant', '', 2],
+      ['tool', '', undefined],
+      ['tool', '20 degrees', undefined],
+    ],
+  );
+  // An answer is a row with all that was called and the tools.
+  await page.locator('.exchange').nth(1).getByRole('button', { name: 'Add to dataset' }).click();
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await sees(page, 'Added to answers.jsonl');
+  const { rows } = (await service.call('GET', '/api/datasets/answers.jsonl')).body;
+  assert.equal(rows[0].tools, [weather]);
+  assert.equal(rows[0].messages.at(-1).tool_calls.length, 2);
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('where a template takes no tools, the field says why; on a phone a call and its field fit', async () => {
   const { page, faults } = await openPage(service.url, `/playground/${plain.modelId}`);
   await sees(page, 'chat template has no tools, or calls in a form that is not known.');
