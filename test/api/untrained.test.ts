@@ -18,6 +18,7 @@ const question = [{ role: 'user' as const, content: 'My parcel has not come.' }]
 let service: TestService;
 let client: OpenAI;
 /** Ollama's file. */
+const noTools = 'The model’s chat template has no tools, or calls in a form that is not known.';
 let gguf: string;
 
 /** Lays a model out as the hub's cache does. @returns the folder of its repository. */
@@ -70,7 +71,7 @@ test('a model of the hub cache answers with its own chat template', async () => 
   const same = await client.completions.create(raw);
   assert.is(same.choices[0]?.text, text);
   assert.equal((await answersOf(ofHub)).body, {
-    ...{ name: ofHub, chat_template: true, context_length: 256, gguf: false },
+    ...{ name: ofHub, chat_template: true, context_length: 256, tools_fault: noTools, gguf: false },
   });
   let streamed = '';
   for await (const chunk of await client.chat.completions.create({
@@ -89,7 +90,13 @@ test('a GGUF file answers where it lies, also one in parts, and by its path', as
   assert.is(split.body.choices?.[0].message.content, content, JSON.stringify(split.body));
   assert.ok(split.body.choices[0].logprobs.content.length > 0);
   const facts = (await answersOf(ofOllama)).body;
-  assert.equal(facts, { name: ofOllama, chat_template: false, context_length: 128, gguf: true });
+  assert.equal(facts, {
+    name: ofOllama,
+    chat_template: false,
+    context_length: 128,
+    tools_fault: noTools,
+    gguf: true,
+  });
   const { processes } = (await service.call('GET', '/api/playground/figures')).body;
   assert.ok(processes.some(({ models }: Json) => models.includes(ofOllama)));
   const vectors = await client.embeddings.create({ model: ofOllama, input: 'a parcel' });

@@ -1,15 +1,33 @@
 /** Tools in the playground: they are called, their results are sent, and all is kept with the chat. */
-import { readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
+import {
+  endAll,
+  type Json,
+  quickRequest,
+  startService,
+  type TestService,
+  temporaryFolder,
+  tinyModel,
+  until,
+  untilEnded,
+} from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
 import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPicture, openPage, sees } from './browser.ts';
 
 /** As Llama's, which makes one call in an answer. */
 const llama = `{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}{% for message in messages %}{% if message.tool_calls %}ipython{"name": "{{ message.tool_calls[0].function.name }}", "parameters": {{ message.tool_calls[0].function.arguments | tojson }}}{% else %}[{{ message.role }}]{{ message.content }}{% endif %}{% endfor %}`;
+/** As Qwen's, to train with. */
+const hermes = `{% if tools %}{% for tool in tools %}{{ tool | tojson }}{% endfor %}<tool_call>{"name": N, "arguments": A}</tool_call>{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`;
 const parameters = {
   type: 'object',
   properties: { place: { enum: ['Oslo', 'Rome'] }, days: { type: 'boolean' } },
@@ -27,7 +45,7 @@ test.before(async () => {
   const shape = { context: 4096, layers: 1, chatTemplate: llama, isOwn: true };
   model = storeModel(dataDir, 'caller', undefined, shape);
   plain = storeModel(dataDir, 'plain', undefined, { isOwn: true });
-  service = await startService({ dataDir });
+  service = await startService({ dataDir, warm: true });
 });
 test.after(async () => {
   await closeBrowser();
@@ -194,6 +212,11 @@ test('each of several calls wants a result, an empty one included, and what led 
       ['tool', '20 degrees', undefined],
     ],
   );
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await until(async () => requests.length === 2, 'it goes on');
+  await answered(page, 1);
+  assert.is(rolesOf(requests[1]), 'user assistant tool tool assistant');
+  assert.is(requests[1].continue_final_message, true);
   // An answer is a row with all that was called and the tools.
   await page.locator('.exchange').nth(1).getByRole('button', { name: 'Add to dataset' }).click();
   await page.getByRole('button', { name: 'Add', exact: true }).click();
@@ -201,6 +224,37 @@ test('each of several calls wants a result, an empty one included, and what led 
   const { rows } = (await service.call('GET', '/api/datasets/answers.jsonl')).body;
   assert.equal(rows[0].tools, [weather]);
   assert.equal(rows[0].messages.at(-1).tool_calls.length, 2);
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('the tools of the rows that a model was trained on are there to begin with', async () => {
+  const base = join(service.dataDir, 'tools-base');
+  cpSync(tinyModel('qwen3', 'chatml'), base, { recursive: true });
+  for (const file of readdirSync(base).filter((name) => name.endsWith('.jinja'))) rmSync(join(base, file));
+  writeFileSync(join(base, 'chat_template.jinja'), hermes);
+  const rows = Array.from({ length: 12 }, (_, at) => ({
+    messages: [
+      { role: 'user', content: `Is it cold on day ${at}?` },
+      { role: 'assistant', content: 'I cannot tell.' },
+    ],
+    tools: [{ ...clock, function: { ...clock.function, description: 'The time.' } }],
+  }));
+  await service.upload('tools.jsonl', `${rows.map((row) => JSON.stringify(row)).join('\n')}\n`);
+  const request = quickRequest({
+    model_name: base,
+    dataset: 'tools.jsonl',
+    max_steps: 1,
+    max_seq_length: 512,
+  });
+  const started = await service.call('POST', '/api/start_training', request);
+  assert.is(started.status, 200, JSON.stringify(started.body));
+  assert.is((await untilEnded(service)).status, 'completed');
+  const trained = (await service.call('GET', '/api/models/')).body[0].model_id;
+  const { page, context, faults } = await openPage(service.url, `/playground/${trained}`);
+  await sees(page, 'Those of the rows that the model was trained on.');
+  assert.equal(JSON.parse(await page.getByLabel('Tools', { exact: true }).inputValue()), rows[0]?.tools);
+  assert.ok(await page.getByLabel('Tool choice').isVisible());
   assert.equal(faults, []);
   await context.close();
 });

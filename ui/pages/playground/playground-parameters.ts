@@ -139,7 +139,7 @@ export function parameterFields(
 ): TemplateResult {
   const { maxTokens, temperature, topP, seed, stop, schema } = parameters;
   return html`
-    ${conversation}
+    ${conversation ?? nothing}
     ${hasVerdict ? judgedNote(parameters, set) : nothing}
     ${rangeField({ name: 'Temperature', id: 'temperature', value: temperature, min: 0, max: 2, step: 0.05, hint: '0 always picks the most likely token.' }, (v) => set({ temperature: v }))}
     ${rangeField({ name: 'Top-p', id: 'top-p', value: topP, min: 0.05, max: 1, step: 0.05, hint: 'Samples from the most likely tokens whose probabilities add up to this.' }, (v) => set({ topP: v }))}

@@ -31,7 +31,7 @@ export class CallResults {
       ...options,
       calls,
       done: calls.length === 1 ? 'Send result' : 'Send results',
-      hint: 'A prompt instead goes on as if nothing was called.',
+      hint: 'A prompt that is sent instead leaves the calls out.',
       leave: null,
     });
   }
