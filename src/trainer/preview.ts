@@ -57,6 +57,8 @@ export const lengths = v.object({
   max_seq_length: v.number(),
   /** The tokens of each sequence before it is truncated. */
   totals: v.array(v.number()),
+  /** The tokens of the longest sequence of each row. */
+  row_totals: v.array(v.number()),
   learned_share: v.nullable(v.number()),
 });
 export type Lengths = v.InferOutput<typeof lengths>;

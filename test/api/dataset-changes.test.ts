@@ -199,6 +199,62 @@ test('what an analysis finds is put right as one new version, which can be taken
   await service.call('DELETE', url);
 });
 
+test('a row keeps its flag while other rows are edited, in a copy, under another name and after the bin', async () => {
+  const row = (index: number) => `{"input":"${index}","output":"b"}`;
+  const text = Array.from({ length: 30 }, (_, index) => row(index + 1)).join('\n');
+  await service.upload('flagged.jsonl', `${text}\n${row(4)}\n`);
+  let url = '/api/datasets/flagged.jsonl';
+  const get = async (query = '') => (await service.call('GET', `${url}?rows=100${query}`)).body;
+  const lines = async (query = '&flagged=true') => (await get(query)).lines;
+  const change = async (body: object, path = 'flags') =>
+    service.call('PATCH', `${url}/${path}`, { version: (await get()).version, ...body });
+  const { version } = await get();
+  const flagged = await change({ flagged: [2, 4, 6], unflagged: [7] });
+  assert.equal([flagged.status, flagged.body.version], [200, version]);
+  const page = await get();
+  // Equal rows are flagged together.
+  assert.equal([page.flagged_rows, page.total], [[1, 3, 5, 30], 31]);
+  assert.equal(await lines(), [2, 4, 6, 31]);
+  await change({ unflagged: [6] });
+  assert.equal(await lines('&flagged=true&search=2'), [2]);
+  for (const [body, word] of [
+    [{ flagged: [32] }, 'Line 32 is no row'],
+    [{ flagged: [] }, 'at least one'],
+    [{ flagged: [0] }, 'at least 1'],
+  ] as const) {
+    const { status, body: refusal } = await change(body);
+    assert.is(status, 400);
+    assert.match(refusal.detail, word);
+  }
+  assert.is((await service.call('PATCH', `${url}/flags`, { version: 'old', flagged: [1] })).status, 409);
+  assert.equal(await lines(), [2, 4, 31], 'what is refused flags nothing');
+
+  // Another row is deleted, and a flagged one is edited.
+  await change({ deletions: [1], changes: [{ line: 4, text: row(44) }] }, 'rows');
+  assert.equal(await lines(), [1, 30]);
+  await service.call('PATCH', url, { filename: 'renamed.jsonl' });
+  url = '/api/datasets/renamed.jsonl';
+  await service.call('POST', `${url}/copies`, { filename: 'copied.jsonl' });
+  const { bin_id: binId } = (await service.call('DELETE', url)).body;
+  await service.upload('renamed.jsonl', text);
+  assert.equal(await lines(), [], 'another dataset of this name');
+  await service.call('DELETE', `${url}?permanently=true`);
+  await service.call('POST', `/api/bin/${binId}/restore`);
+  assert.equal(await lines(), [1, 30]);
+  await service.call('DELETE', url);
+  url = '/api/datasets/copied.jsonl';
+  assert.equal(await lines(), [1, 30]);
+
+  const clean = async (fix: string) =>
+    (await service.call('POST', `${url}/cleaning`, { version: (await get()).version, fix })).body;
+  assert.match((await clean('unflagged_rows')).detail, 'Too few rows would be left (2)');
+  assert.is((await clean('flagged_rows')).removed_rows, 2);
+  assert.equal([await lines(), (await get()).total], [[], 28]);
+  await service.call('DELETE', `${url}/cleaning`);
+  assert.equal(await lines(), [1, 30]);
+  await service.call('DELETE', url);
+});
+
 test('a dataset is renamed with its note, and found by its former name and its file ID; a name that is taken is refused', async () => {
   const folder = join(service.dataDir, 'datasets');
   const note = {

@@ -183,6 +183,37 @@ test('a preview shows the tokens of rows, which of them carry loss, and what is 
   );
 });
 
+test('rows are read by length: in tokens of a model, which a preview shows, or in characters', async () => {
+  await service.upload('ordered.jsonl', supportRows().split('\n').slice(0, 30).join('\n'));
+  const url = '/api/datasets/ordered.jsonl';
+  const model = quickRequest().model_name as string;
+  const shown = await service.call('POST', `${url}/preview`, {
+    ...{ task: 'text-generation', model_name: model, rows: 30 },
+  });
+  const totals: number[] = shown.body.rows.map(({ total_tokens: total }: Json) => total);
+  const page = async (query: string) => (await service.call('GET', `${url}?${query}`)).body;
+  const long = await page(`sort=-length&rows=10&from=5&model_name=${encodeURIComponent(model)}`);
+  assert.equal([long.length_unit, long.next_from, long.total], ['tokens', 15, 30]);
+  assert.equal(long.lengths, totals.toSorted((a, b) => b - a).slice(5, 15));
+  assert.equal(
+    long.lengths,
+    long.lines.map((line: number) => totals[line - 1]),
+  );
+  const brief = await page('sort=length&rows=30');
+  assert.is(brief.length_unit, 'characters');
+  assert.equal(
+    brief.lengths,
+    brief.rows.map(({ input, output }: Json) => input.length + output.length),
+  );
+  assert.equal(
+    brief.lengths,
+    brief.lengths.toSorted((a: number, b: number) => a - b),
+  );
+  assert.equal([(await page('rows=1')).lengths, (await page('rows=1')).length_unit], [null, null]);
+  assert.is((await service.call('GET', `${url}?sort=tokens`)).status, 400);
+  assert.is((await service.call('GET', `${url}?sort=length&model_name=/nowhere`)).status, 400);
+});
+
 test('a preview that nobody waits for any more is ended, and one that takes too long is 503', async () => {
   const { dataset: _dataset, ...request } = quickRequest();
   const path = '/api/datasets/support.jsonl/preview';

@@ -12,7 +12,16 @@ import {
   until,
 } from '../service.ts';
 import { appearanceFaults, pageFaults } from './appearance.ts';
-import { axeViolations, closeBrowser, hasDataset, isLive, keepPictures, openPage, sees } from './browser.ts';
+import {
+  axeViolations,
+  closeBrowser,
+  hasDataset,
+  isLive,
+  keepPictures,
+  openPage,
+  sees,
+  typeModel,
+} from './browser.ts';
 
 const hostile = '<img src=x onerror=alert(1)>';
 let service: TestService;
@@ -128,6 +137,42 @@ test('a search shows the rows that have its words, marked, by page; what is host
   assert.equal(faults, []);
 });
 
+test('rows are ordered by length, with words, page and address kept', async () => {
+  const { page, faults } = await openPage(service.url, '/datasets/rows.jsonl?search=alert');
+  await page.getByLabel('Order').selectOption('Longest first');
+  await sees(page, /By characters of their texts\./);
+  await page.waitForURL(/\?search=alert&sort=-length$/);
+  const first = () => page.locator('.preview tbody td').first().innerText();
+  await until(async () => (await first()) === '100', 'of equal ones the first is first');
+  await page.getByRole('button', { name: 'Next' }).click();
+  await until(async () => (await first()) === '14', 'the next page');
+  await page.getByRole('button', { name: 'Next' }).click();
+  await until(async () => (await first()) === '39', 'rows with two digits follow');
+  await page.reload();
+  await until(async () => (await first()) === '39', 'the address holds order and page');
+  await keepPictures(page, 'dataset-ordered');
+  assert.equal(await axeViolations(page), []);
+  await page.getByRole('button', { name: 'Previous' }).click();
+  await until(async () => (await first()) === '14', 'the page before');
+  await page.getByLabel('Order').selectOption('Shortest first');
+  await until(async () => (await first()) === '1', 'the shortest is first');
+  // By the tokens of the model that is chosen, if they can be counted.
+  for (const [model, words] of [
+    ['/nowhere', /By characters, because the tokens of nowhere cannot be counted/],
+    [tinyModel('llama'), /By tokens of .*, the model of the training form/],
+  ] as const) {
+    await page.goto(`${service.url}/training`);
+    await typeModel(page, model);
+    await page.goto(`${service.url}/datasets/rows.jsonl?sort=-length`);
+    await sees(page, words);
+  }
+  await page.getByRole('columnheader', { name: 'Tokens' }).waitFor();
+  assert.equal(
+    faults.filter((fault) => !fault.includes('400')),
+    [],
+  );
+});
+
 test('a file with errors leads to its page, which tells them; from there it is deleted, or a good one is trained on', async () => {
   const { page, faults } = await openPage(service.url, '/datasets');
   const bad = [...Array(11).fill('{"input":"a","output":"b"}'), '{"input":"a"}'];
@@ -232,6 +277,48 @@ test('rows are edited, added, deleted and put back; what was typed stays when an
   await sees(page, 'Rows 1 to 13 of 13');
   assert.is(await text(3), row(3));
   assert.equal([...found, ...faults], []);
+});
+
+test('rows are flagged by button and key, filtered, removed, kept, and put back', async () => {
+  const rows = Array.from({ length: 40 }, (_, index) => `{"input": "question ${index + 1}", "output": "b"}`);
+  await service.upload('flags.jsonl', rows.join('\n'));
+  const { page, faults } = await openPage(service.url, '/datasets/flags.jsonl');
+  const flag = (row: number) => page.getByRole('button', { name: `Flag row ${row}`, exact: true });
+  const isFlagged = (row: number) => flag(row).and(page.locator('[aria-pressed="true"]')).waitFor();
+  await flag(3).click();
+  await isFlagged(3);
+  await page.getByRole('button', { name: 'Row 5', exact: true }).focus();
+  await page.keyboard.press('f');
+  await isFlagged(5);
+  await page.keyboard.press('f');
+  await flag(5).and(page.locator('[aria-pressed="false"]')).waitFor();
+  await page.goto(`${service.url}/datasets/flags.jsonl?row=26`);
+  for (let row = 26; row <= 37; row += 1) await flag(row).click();
+  await isFlagged(37);
+  await page.getByRole('button', { name: 'Flagged only' }).click();
+  await sees(page, '13 flagged rows');
+  await page.reload();
+  await sees(page, '13 flagged rows');
+  await keepPictures(page, 'dataset-flagged');
+  assert.equal(await axeViolations(page), []);
+  await page.getByLabel('Order').selectOption('Longest first');
+  await page.waitForURL(/flagged=true&sort=-length|sort=-length&flagged=true/);
+  await sees(page, 'By characters');
+  const first = () => page.locator('.preview tbody td').first().innerText();
+  await until(async () => (await first()) === '26', 'the longest flagged row is first');
+  await page.getByRole('button', { name: 'Keep only flagged rows' }).click();
+  await sees(page, '27 rows were removed.');
+  await sees(page, 'Rows 1 to 13 of 13');
+  await isFlagged(13);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await sees(page, 'Rows 1 to 25 of 40');
+  await page.getByRole('button', { name: 'Flagged only' }).click();
+  await page.getByRole('button', { name: 'Remove flagged rows' }).click();
+  await sees(page, 'Rows 1 to 25 of 27');
+  await page.getByRole('button', { name: 'Flagged only' }).click();
+  await sees(page, 'No flagged rows');
+  assert.equal(faults, []);
+  await service.call('DELETE', '/api/datasets/flags.jsonl');
 });
 
 test('a dataset is renamed, duplicated and downloaded from its page, and its former name leads to it', async () => {

@@ -33,20 +33,23 @@ def _lengths(spec_path: str, downloaded: bool) -> dict[str, object]:
     job = open_job(spec_path, ["lengths", spec_path], downloaded)
     known: list[int] = []
     if job.settings.max_seq_length <= 0:
-        known = [total for total, *_ in _counted(job, None)]
+        known = [total for parts in _counted(job, None) for total, *_ in parts]
     length = choose_length(job, known)
-    counts = list(_counted(job, length))
+    by_row = list(_counted(job, length))
+    counts = [each for parts in by_row for each in parts]
     trained = sum(kept for _, kept, _ in counts)
     learned = sum(learned for *_, learned in counts)
     return {
         "max_seq_length": length,
         "totals": [total for total, *_ in counts],
+        "row_totals": [max((total for total, *_ in parts), default=0) for parts in by_row],
         # A model with a head for questions learns two places of each row.
         "learned_share": learned / trained if trained and job.family != "extractive" else None,
     }
 
 
-def _counted(job: Job, length: int | None) -> Iterator[Counts]:
+def _counted(job: Job, length: int | None) -> Iterator[list[Counts]]:
+    """What each row has, or each of its sequences."""
     count: Callable[[Job, list[Row], int], list[list[Counts]]] = _sequences
     if job.shape == "preference":
         count = _pairs
@@ -54,8 +57,7 @@ def _counted(job: Job, length: int | None) -> Iterator[Counts]:
         count = _seq2seq if job.family == "seq2seq" else _questions
     every = rows.read_rows(job.spec.dataset.path, job.fields)
     while batch := list(islice(every, rows.BATCH_ROWS)):
-        for parts in rows.in_rows(batch, lambda some: count(job, some, length or sys.maxsize)):
-            yield from parts
+        yield from rows.in_rows(batch, lambda some: count(job, some, length or sys.maxsize))
 
 
 def _sequences(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:

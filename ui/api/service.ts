@@ -74,6 +74,8 @@ export const service = {
     call('GET /api/datasets/{name}/rows/{line}', { path: { name, line: String(line) } }),
   editRows: (name: string, body: Body<'PATCH /api/datasets/{name}/rows'>) =>
     call('PATCH /api/datasets/{name}/rows', { path: { name }, body }),
+  flagRows: (name: string, body: Body<'PATCH /api/datasets/{name}/flags'>) =>
+    call('PATCH /api/datasets/{name}/flags', { path: { name }, body }),
   cleanRows: (name: string, body: Body<'POST /api/datasets/{name}/cleaning'>) =>
     call('POST /api/datasets/{name}/cleaning', { path: { name }, body }),
   takeBackCleaning: (name: string) => call('DELETE /api/datasets/{name}/cleaning', { path: { name } }),
@@ -113,6 +115,7 @@ export const service = {
     call('GET /api/jobs/{job_id}/metrics', { path: { job_id: jobId }, query: { points } }),
   log: (jobId: string, bytes: number) =>
     call('GET /api/jobs/{job_id}/log', { path: { job_id: jobId }, query: { bytes } }),
+  jobData: (jobId: string) => call('GET /api/jobs/{job_id}/data', { path: { job_id: jobId } }),
   events: (jobId: string) => call('GET /api/jobs/{job_id}/events', { path: { job_id: jobId } }),
   /** Resumes a job; with `queue` it waits for the one that is running. */
   resume: (jobId: string, queue = false) =>

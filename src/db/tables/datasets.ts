@@ -41,6 +41,9 @@ export interface DatasetStore {
   /** @param name that no dataset has. */
   rename(from: string, name: string): void;
   remove(name: string): void;
+  /** The rows that are flagged. */
+  flags(name: string): ReadonlySet<string>;
+  flag(name: string, rows: readonly string[], isFlagged: boolean): void;
   analysis(name: string): StoredAnalysis | null;
   keepAnalysis(name: string, stored: StoredAnalysis, findings: number): void;
 }
@@ -79,6 +82,12 @@ export function createDatasetStore(db: Db): DatasetStore {
     `UPDATE datasets SET name = @name, former_names = json_insert(former_names, '$[#]', name) WHERE name = @from`,
   );
   const remove = db.prepare('DELETE FROM datasets WHERE name = ?');
+  const flags = db.prepare('SELECT row FROM dataset_flags WHERE dataset = ?').pluck();
+  const flag = db.prepare('INSERT OR IGNORE INTO dataset_flags (dataset, row) VALUES (?, ?)');
+  const unflag = db.prepare('DELETE FROM dataset_flags WHERE dataset = ? AND row = ?');
+  const flagAll = db.transaction((name: string, rows: readonly string[], change: typeof flag) => {
+    for (const row of rows) change.run(name, row);
+  });
   const getAnalysis = db.prepare('SELECT analysis FROM datasets WHERE name = ?').pluck();
   const keepAnalysis = db.prepare('UPDATE datasets SET analysis = ?, findings = ? WHERE name = ?');
   /** The names by file ID, which SQLite cannot compute; made when it is first needed. */
@@ -114,6 +123,8 @@ export function createDatasetStore(db: Db): DatasetStore {
       names = null;
     },
     remove: (name) => void remove.run(name),
+    flags: (name) => new Set(flags.all(name) as string[]),
+    flag: (name, rows, isFlagged) => flagAll(name, rows, isFlagged ? flag : unflag),
     analysis: (name) => JSON.parse((getAnalysis.get(name) as string | null | undefined) ?? 'null'),
     keepAnalysis: (name, stored, findings) => void keepAnalysis.run(JSON.stringify(stored), findings, name),
   };

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DatasetStore, datasetFileId } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
+import { refusalOf } from '../../faults.ts';
 import type { Bin } from '../bin/bin.ts';
 import { type Cleanings, createCleanings, type Edited } from './cleaning/cleanings.ts';
 import type { Dataset } from './dataset.ts';
@@ -16,7 +17,15 @@ import { createInTurn } from './files/in-turn.ts';
 import { createLookup } from './files/lookup.ts';
 import { moveDataset } from './files/move-dataset.ts';
 import type { StoredFiles } from './files/stored-files.ts';
+import { rowFlag } from './rows/pages/row-flag.ts';
+import { readRow } from './rows/read-row.ts';
 import type { Validation } from './rows/row-validator.ts';
+
+/** The numbers of lines, from 1. */
+export interface FlaggedLines {
+  readonly flagged: readonly number[];
+  readonly unflagged: readonly number[];
+}
 
 /** What changes stored datasets, one change of a dataset at a time. */
 export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'takeBackCleaning'> {
@@ -31,6 +40,11 @@ export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'takeBackClean
    * @throws AppError `conflict` if it is no longer the version, `invalid` for rows that are not valid or not there.
    */
   editRows(name: string, version: string, edits: RowEdits): Promise<Edited>;
+  /**
+   * Flags rows by their lines, and takes flags away. A row that is not edited keeps its flag in later versions.
+   * @throws AppError `conflict` if the rows are of another version, `invalid` for lines that are not there.
+   */
+  flagRows(name: string, version: string, lines: FlaggedLines, signal: AbortSignal): Promise<Edited>;
   /** @param name that it has now. @returns its ID in the bin, if it is kept. @throws AppError `not_found`. */
   remove(name: string, permanently?: boolean): Promise<string | null>;
   /**
@@ -76,6 +90,7 @@ export function createDatasetChanges({
     named,
     ofVersion,
     replace,
+    flags: store.flags,
     put: storeOne,
     version: (name) => read(name, fileVersion),
   });
@@ -106,6 +121,24 @@ export function createDatasetChanges({
         const check = () => requireVersion(name, version);
         const dataset = await read(name, (path) => replace(name, withEdits(path, edits), check));
         return { dataset, version: await read(name, fileVersion) };
+      }),
+
+    flagRows: (name, version, { flagged, unflagged }, signal) =>
+      inTurn([name], async () => {
+        const dataset = await ofVersion(name, version);
+        const flagsOf = async (lines: readonly number[]) => {
+          const flags: string[] = [];
+          for (const line of lines) {
+            const text = await read(name, (path) => readRow(path, line, signal));
+            if (text === null || text.trim() === '') throw refusalOf('flagged', `Line ${line} is no row.`);
+            flags.push(rowFlag(text));
+          }
+          return flags;
+        };
+        const [added, removed] = [await flagsOf(flagged), await flagsOf(unflagged)];
+        store.flag(name, added, true);
+        store.flag(name, removed, false);
+        return { dataset, version };
       }),
 
     clean: cleanings.clean,
@@ -140,7 +173,9 @@ export function createDatasetChanges({
         const received = await read(from, (path) =>
           receive(createReadStream(path, { highWaterMark: 2 ** 20 })),
         );
-        return put({ name: to, note, ...received });
+        const made = await put({ name: to, note, ...received });
+        store.flag(to, [...store.flags(from)], true);
+        return made;
       });
     },
 
@@ -156,6 +191,7 @@ export function createDatasetChanges({
           ...{ kind: 'dataset', ref: name, name },
           rows: [
             { table: 'datasets', column: 'name', value: name },
+            { table: 'dataset_flags', column: 'dataset', value: name },
             { table: 'fine_tuning_files', column: 'id', value: datasetFileId(named(name)) },
           ],
           remove: () => store.remove(name),

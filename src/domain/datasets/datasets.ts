@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { isNetworkPath, networkPathRefusal } from '../base-models/files/network-path.ts';
 import type { Bin } from '../bin/bin.ts';
+import { fileDigest } from '../job-record/data-digest.ts';
 import type { Dataset } from './dataset.ts';
 import { createDatasetChanges, type DatasetChanges } from './dataset-changes.ts';
 import { readDataset } from './files/dataset-file.ts';
@@ -17,8 +18,8 @@ import { receiveFile } from './files/receive-file.ts';
 import { createStoredFiles } from './files/stored-files.ts';
 import { synchronize } from './files/synchronize.ts';
 import { foreignIn, isForeign } from './rows/foreign-rows.ts';
+import { type RowPage, type RowsWanted, readRowPage } from './rows/pages/row-page.ts';
 import { readRow } from './rows/read-row.ts';
-import { type RowPage, type RowsWanted, readRowPage } from './rows/row-page.ts';
 import type { Validation } from './rows/row-validator.ts';
 import { missing, refusedRows, validateFile } from './rows/validate-file.ts';
 import { type Split, splitDataset } from './splitting/split-dataset.ts';
@@ -80,6 +81,8 @@ export interface Datasets extends Omit<DatasetChanges, 'put'> {
    * @throws AppError `invalid` with the first errors, or `not_found`.
    */
   forTraining(reference: string, shapes: readonly RowShape[] | null): Promise<TrainingData>;
+  /** The SHA-256 of a dataset's file. @throws AppError `not_found`. */
+  digest(name: string): Promise<string>;
   /** As `fileVersion`. @throws AppError `not_found`. */
   version(name: string): Promise<string>;
   /** Calls `listener` with the name of each dataset that has other rows, is there or is gone, or is not analysed at the start. */
@@ -171,8 +174,8 @@ export function createDatasets(
       const { name: now, numExamples } = get(name);
       await check(now);
       const version = await read(now, fileVersion);
-      const page = await read(now, (path) => readRowPage(path, wanted));
-      const isWhole = wanted.search === undefined && wanted.lines === undefined;
+      const page = await read(now, (path) => readRowPage(path, { ...wanted, flags: store.flags(now) }));
+      const isWhole = wanted.search === undefined && wanted.lines === undefined && !wanted.flagged;
       return { ...page, version, total: isWhole ? numExamples : page.total };
     },
 
@@ -214,6 +217,8 @@ export function createDatasets(
         stored: stored !== null,
       };
     },
+
+    digest: (name) => read(get(name).name, fileDigest),
 
     version: (name) => read(get(name).name, fileVersion),
 

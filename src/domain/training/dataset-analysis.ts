@@ -8,7 +8,7 @@ import { answerFields } from '../datasets/cleaning/answer-fields.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Judges, judgeRequest, judgeValidation } from './judge-request.ts';
-import type { Previewer } from './previewer.ts';
+import { type Previewer, sampledRows } from './previewer.ts';
 import { createStoredAnalyses } from './stored-analyses.ts';
 import type { TrainingRequest } from './training-request.ts';
 
@@ -54,12 +54,19 @@ export interface DatasetAnalysis {
    * @throws AppError `not_found`; `invalid` as a start does; `unavailable` when there are too many at once.
    */
   analyse(name: string, wanted: AnalysisWanted, signal: AbortSignal): Promise<Analysis>;
+  /**
+   * The tokens that each row of a dataset has for a model; `null` if it has too many rows to count them all.
+   * @throws AppError as `analyse`.
+   */
+  rowTokens(name: string, model: string, signal: AbortSignal): Promise<readonly number[] | null>;
 }
 
 /** An analysis takes about 90 bytes of memory for each row. */
 const atOnce = 2;
 const retryAfterSeconds = 10;
 const binCount = 24;
+/** The counts of tokens that are kept, of those that were asked for last. */
+const keptCounts = 4;
 const rowsAlone: AnalysisWanted = { modelName: null, maxSeqLength: null, validationDataset: null };
 
 /** What is trained on rows of a shape. */
@@ -71,6 +78,19 @@ const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy'>> = {
   'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
 };
 
+const requestOf = (
+  model: string,
+  dataset: string,
+  shape: RowShape,
+  maxSeqLength: number | null,
+): TrainingRequest => ({
+  ...trained[shape],
+  model_name: model,
+  dataset,
+  max_seq_length: maxSeqLength,
+  export: 'none',
+});
+
 export function createDatasetAnalysis(options: {
   readonly datasets: Datasets;
   readonly store: DatasetStore;
@@ -80,6 +100,7 @@ export function createDatasetAnalysis(options: {
 }): DatasetAnalysis {
   const { datasets, store, judges, previewer, frames } = options;
   let running = 0;
+  const counted = new Map<string, readonly number[]>();
   const stored = createStoredAnalyses({
     datasets,
     store,
@@ -103,16 +124,7 @@ export function createDatasetAnalysis(options: {
             judgeValidation(validationDataset, data, [data.shape], datasets),
           );
     faults.raise();
-    const request: TrainingRequest | null =
-      modelName === null
-        ? null
-        : {
-            ...trained[data.shape],
-            model_name: modelName,
-            dataset: name,
-            max_seq_length: maxSeqLength,
-            export: 'none',
-          };
+    const request = modelName === null ? null : requestOf(modelName, name, data.shape, maxSeqLength);
     // Told before the rows are read.
     if (request !== null) await judgeRequest(request, judges);
     tell('duplicates', 0, 1);
@@ -127,13 +139,13 @@ export function createDatasetAnalysis(options: {
     let lengths: TokenLengths | null = null;
     if (request !== null) {
       tell('lengths', 0, 1);
-      const { totals, sampledRows, ...counted } = await previewer.lengths(request, signal);
+      const { totals, sampledRows: sampled, ...others } = await previewer.lengths(request, signal);
       tell('lengths', 1, 1);
-      const { max_seq_length: length, learned_share: learnedShare } = counted;
+      const { max_seq_length: length, learned_share: learnedShare } = others;
       lengths = {
         model: request.model_name,
         maxSeqLength: length,
-        sampledRows,
+        sampledRows: sampled,
         ...histogramOf(totals, length),
         learnedShare,
       };
@@ -142,6 +154,21 @@ export function createDatasetAnalysis(options: {
   }
 
   return {
+    async rowTokens(name, model, signal) {
+      const { numExamples, validation } = datasets.get(name);
+      if (numExamples > sampledRows || validation.shape === null) return null;
+      const key = JSON.stringify([name, await datasets.version(name), model]);
+      const known = counted.get(key);
+      if (known !== undefined) return known;
+      const { row_totals: tokens } = await previewer.lengths(
+        requestOf(model, name, validation.shape, null),
+        signal,
+      );
+      counted.set(key, tokens);
+      for (const oldest of counted.keys()) if (counted.size > keptCounts) counted.delete(oldest);
+      return tokens;
+    },
+
     async analyse(name, wanted, signal) {
       const hasRowsAlone = wanted.modelName === null && wanted.validationDataset === null;
       const found = hasRowsAlone ? await stored.of(name) : null;

@@ -31,7 +31,7 @@ export interface Previewer {
 }
 
 /** Tokens are counted in at most so many rows, which takes some seconds. */
-const sampledRows = 20_000;
+export const sampledRows = 20_000;
 /** The same rows are drawn each time. */
 const sampleSeed = 42;
 

@@ -69,6 +69,9 @@ def test_causal_rows_and_pairs(models, tmp_path, capsys, shape):
         assert fitting == [total for total in dataset["total_tokens"] if total <= 34]
         assert told["learned_share"] == pytest.approx(learned / total)
     assert fitting and max(told["totals"]) > 34
+    # A conversation may be more than one sequence.
+    assert len(told["row_totals"]) == len(ROWS[shape])
+    assert max(told["row_totals"]) == max(told["totals"]) and set(told["row_totals"]) <= set(told["totals"])
 
 
 def test_encoder_decoders(models, tmp_path, capsys):

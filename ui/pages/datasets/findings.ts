@@ -2,7 +2,6 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { analysedBytes } from '../../../src/contract/rows.ts';
 import type { ServiceError } from '../../api/request.ts';
-import type { Body } from '../../api/routes.ts';
 import { service } from '../../api/service.ts';
 import type { Analysis } from '../../api/types.ts';
 import { formatCount, formatMegabytes } from '../../elements/format.ts';
@@ -10,16 +9,14 @@ import { KeepFocus } from '../../elements/keep-focus.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
-import { toasts } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
-
-type Fix = Body<'POST /api/datasets/{name}/cleaning'>['fix'];
+import { cleanRows, type Fix } from './clean-rows.ts';
 
 /** What an analysis may find in rows, and how that is put right. */
 interface Finding {
   /** Its name in an address. */
-  readonly name: Fix | 'near_duplicates';
+  readonly name: Exclude<Fix, 'flagged_rows' | 'unflagged_rows'> | 'near_duplicates';
   /** After the number of rows. */
   readonly one: string;
   readonly many: string;
@@ -116,25 +113,7 @@ export class DatasetFindings extends LightElement {
 
   private async _fix(fix: Fix): Promise<void> {
     const { name, version } = this;
-    await this._action.run(async () => {
-      const { removed_rows: removed, changed_rows: changed } = await service.cleanRows(name, {
-        version,
-        fix,
-      });
-      const rows = (count: number) => (count === 1 ? '1 row was' : `${formatCount(count)} rows were`);
-      const words = changed > 0 ? `${rows(changed)} trimmed.` : `${rows(removed)} removed.`;
-      toasts.show(words, 'info', () => void this._takeBack(name));
-    });
-    this._changed();
-  }
-
-  private async _takeBack(name: string): Promise<void> {
-    try {
-      await service.takeBackCleaning(name);
-      toasts.show('The rows are as they were.');
-    } catch (error) {
-      toasts.show(asServiceError(error).message, 'error');
-    }
+    await this._action.run(() => cleanRows(name, { version, fix }, () => this._changed()));
     this._changed();
   }
 

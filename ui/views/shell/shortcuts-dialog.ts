@@ -22,7 +22,7 @@ export class Shortcuts extends LightElement {
           ${row('Search everything', paletteKeys)} ${row('Search on this page', ['/'])}
           ${row('New training', ['n'])}
           ${pageKeys.map(({ name, letter }) => row(name, ['g', letter]))}
-          ${row('These shortcuts', ['?'])}
+          ${row('Flag the row (of a dataset)', ['f'])} ${row('These shortcuts', ['?'])}
         </dl>
         ${singleKeySwitch()}`}
     ></hone-dialog>`;

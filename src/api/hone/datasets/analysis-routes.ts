@@ -53,7 +53,8 @@ export function analysisRoutes({ datasetAnalysis, datasets, expectTraining, prev
       method: 'POST',
       path: '/api/datasets/{name}/cleaning',
       tag,
-      summary: 'Put one finding of an analysis right in all rows, which makes a new version',
+      summary:
+        'Put one finding of an analysis right in all rows, or remove rows by their flags, which makes a new version',
       body: s.cleaningBody,
       bodyExample: { version: '4f0c8f1f3a5f4a0e', fix: 'exact_duplicates' },
       responses: {

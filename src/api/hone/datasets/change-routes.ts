@@ -66,6 +66,24 @@ export function changeRoutes({ datasets }: Services) {
     }),
     route({
       method: 'PATCH',
+      path: '/api/datasets/{name}/flags',
+      tag,
+      summary: 'Flag rows and take flags away; a row keeps its flag until it is edited itself',
+      body: s.flagBody,
+      bodyExample: { version: '4f0c8f1f3a5f4a0e', flagged: [3, 17] },
+      responses: {
+        200: { description: 'The dataset, whose version is the same', schema: s.edited },
+        400: refused,
+        404: noDataset,
+        409: changed,
+      },
+      handle: async ({ params, body: { version, ...lines }, exchange }) => {
+        const { dataset } = await datasets.flagRows(params.name, version, lines, exchange.signal);
+        return presentEdited(dataset, version);
+      },
+    }),
+    route({
+      method: 'PATCH',
       path: '/api/datasets/{name}',
       tag,
       summary: 'Rename a dataset; it is found by its former names, too, and keeps the ID of its file',

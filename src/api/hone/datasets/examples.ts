@@ -19,7 +19,10 @@ const dataset = {
   warnings: [],
   rows: [row],
   cut_rows: [],
+  flagged_rows: [],
   lines: [1],
+  lengths: null,
+  length_unit: null,
   next_from: 1,
   total: 400,
 };
@@ -50,6 +53,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/datasets/{name}': dataset,
   'POST /api/datasets/{name}/rows': dataset,
   'PATCH /api/datasets/{name}/rows': edited,
+  'PATCH /api/datasets/{name}/flags': edited,
   'POST /api/datasets/{name}/cleaning': { ...edited, removed_rows: 3, changed_rows: 0 },
   'DELETE /api/datasets/{name}/cleaning': edited,
   'GET /api/datasets/{name}/rows/{line}': { line: 1, text: JSON.stringify(row), version },

@@ -1,7 +1,7 @@
 import type { Dataset } from '../../../domain/datasets/dataset.ts';
 import type { ExampleDataset } from '../../../domain/datasets/example-datasets.ts';
 import type { ImportNote } from '../../../domain/datasets/files/import-note.ts';
-import type { RowPage } from '../../../domain/datasets/rows/row-page.ts';
+import type { RowPage } from '../../../domain/datasets/rows/pages/row-page.ts';
 import type { Analysis } from '../../../domain/training/dataset-analysis.ts';
 
 /** A stored dataset without its rows. */
@@ -75,15 +75,22 @@ export const presentEdited = (dataset: Dataset, version: string) => ({
 
 export function presentDatasetDetail(
   dataset: Dataset,
-  { rows, cut, lines, next, total, version }: RowPage & { readonly version: string },
-  facts: { warnings: readonly string[]; convertible: string | null; import: ImportNote | null },
+  { rows, cut, flagged, lines, lengths, next, total, version }: RowPage & { readonly version: string },
+  facts: {
+    warnings: readonly string[];
+    convertible: string | null;
+    import: ImportNote | null;
+    length_unit: 'tokens' | 'characters' | null;
+  },
 ) {
   return {
     ...presentEdited(dataset, version),
     ...facts,
     rows,
     cut_rows: cut,
+    flagged_rows: flagged,
     lines,
+    lengths,
     next_from: next,
     total,
   };

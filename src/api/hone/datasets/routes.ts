@@ -1,6 +1,6 @@
 import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
 import type { Dataset } from '../../../domain/datasets/dataset.ts';
-import type { RowsWanted } from '../../../domain/datasets/rows/row-page.ts';
+import type { RowsWanted } from '../../../domain/datasets/rows/pages/row-page.ts';
 import type { Services } from '../../../domain/services.ts';
 import { route } from '../../../http/route.ts';
 import { deletion, errorBody, refused, tag } from '../common.ts';
@@ -10,13 +10,15 @@ import * as s from './schemas.ts';
 
 /** Dataset routes beyond upload and list. */
 export function datasetRoutes(services: Services) {
-  const { datasets, imports, planner } = services;
+  const { datasetAnalysis, datasets, imports, planner } = services;
   async function detail(dataset: Dataset, wanted: RowsWanted, model: string | null) {
     const { name, numExamples } = dataset;
+    const { order } = wanted;
     return presentDatasetDetail(dataset, await datasets.rows(name, wanted), {
       warnings: await planner.sizeWarnings(numExamples, model),
       convertible: await datasets.convertibleFrom(name),
       import: await datasets.note(name),
+      length_unit: order === undefined ? null : order.tokens === null ? 'characters' : 'tokens',
     });
   }
   return [
@@ -31,10 +33,15 @@ export function datasetRoutes(services: Services) {
       responses: { 200: { description: 'The dataset', schema: s.dataset }, 404: noDataset },
       handle: async ({ params, query, exchange }) => {
         const dataset = datasets.get(params.name);
-        const { from, rows: count, search, lines } = query;
+        const { from, rows: count, search, lines, flagged, sort, model_name: model = null } = query;
+        const { signal } = exchange;
         const only = lines === undefined ? undefined : new Set(lines.split(',').map(Number));
-        const wanted = { from, count, search, lines: only, signal: exchange.signal };
-        return detail(dataset, wanted, query.model_name ?? null);
+        const order = sort && {
+          longestFirst: sort === '-length',
+          model,
+          tokens: model === null ? null : await datasetAnalysis.rowTokens(dataset.name, model, signal),
+        };
+        return detail(dataset, { from, count, search, lines: only, flagged, order, signal }, model);
       },
     }),
     route({

@@ -20,6 +20,19 @@ export const rowsQuery = v.object({
       v.regex(/^\d{1,10}(,\d{1,10})*$/, 'must be numbers of lines with commas between them'),
     ),
   ),
+  /** `true` for the flagged rows alone. */
+  flagged: v.optional(
+    v.pipe(
+      v.picklist(['true', 'false']),
+      v.transform((text) => text === 'true'),
+    ),
+    'false',
+  ),
+  /**
+   * Orders the rows by length, `-length` from the longest down. `from` is then a place in this order. Lengths are tokens of
+   * `model_name` in a dataset of up to 20,000 rows, else the characters of all texts of a row.
+   */
+  sort: v.optional(v.picklist(['length', '-length'])),
   /** Checks the dataset's size for this model. */
   model_name: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
 });
@@ -60,10 +73,26 @@ export const rowEdits = v.pipe(
     'changes, insertions and deletions: give at least one of them',
   ),
 );
+/** The numbers of lines, from 1. */
+export const flagBody = v.pipe(
+  v.strictObject({
+    /** `version` of the rows whose lines these are. */
+    version: v.pipe(v.string(), v.maxLength(64)),
+    flagged: edits(line),
+    unflagged: edits(line),
+  }),
+  v.check(
+    ({ flagged, unflagged }) => flagged.length + unflagged.length > 0,
+    'flagged and unflagged: give at least one of them',
+  ),
+);
 export const cleaningBody = v.strictObject({
   /** `version` of the rows that were analysed. */
   version: v.pipe(v.string(), v.maxLength(64)),
-  /** Removes rows that are equal to an earlier one in all fields of their shape, or have an empty answer; or trims texts. */
+  /**
+   * Removes rows that are equal to an earlier one in all fields of their shape, have an empty answer, are flagged, or are
+   * not flagged; or trims texts.
+   */
   fix: v.picklist(fixes),
 });
 export const row = v.object({
@@ -189,8 +218,13 @@ export const dataset = v.object({
   rows: v.array(v.unknown()),
   /** The places in `rows` of those that are too long and displayed in part. */
   cut_rows: v.array(v.number()),
+  /** The places in `rows` of those that are flagged. */
+  flagged_rows: v.array(v.number()),
   /** The line of each of `rows`, from 1. */
   lines: v.array(v.number()),
+  /** The length of each of `rows`, if `sort` orders them. */
+  lengths: v.nullable(v.array(v.number())),
+  length_unit: v.nullable(v.picklist(['tokens', 'characters'])),
   /** `from` of the next page; `null` at the end. */
   next_from: v.nullable(v.number()),
   /** How many rows have the text of `search` (or how many there are); `null` if that is not known yet. */

@@ -1,4 +1,5 @@
 import { type RowShape, rowShapes } from '../../../contract/rows.ts';
+import { isFlagged } from '../rows/pages/row-flag.ts';
 import { readLineGroups } from '../rows/read-lines.ts';
 import { hasCalls } from '../rows/tool-rules.ts';
 import { equalRows } from '../splitting/equal-rows.ts';
@@ -6,8 +7,14 @@ import { requireClient } from '../splitting/require-client.ts';
 import { answerFields } from './answer-fields.ts';
 import { trimmedRow } from './trimmed-row.ts';
 
-/** What of the findings of an analysis can be put right. */
-export const fixes = ['exact_duplicates', 'empty_answers', 'padded_texts'] as const;
+/** What of the findings of an analysis can be put right, and which rows can be removed by their flags. */
+export const fixes = [
+  'exact_duplicates',
+  'empty_answers',
+  'padded_texts',
+  'flagged_rows',
+  'unflagged_rows',
+] as const;
 export type Fix = (typeof fixes)[number];
 
 /** What a cleaning did. */
@@ -18,26 +25,31 @@ export interface CleanedRows {
 
 /**
  * The lines of a dataset with one finding put right: without the rows that repeat an earlier one, without those with an
- * empty answer, or with texts without white space around them.
+ * empty answer, or with texts without white space around them; or without the rows that are flagged, or are not.
  * @param done counts what was done.
  * @throws AppError `invalid` once `signal` is aborted.
  */
 export async function* cleanRows(
   path: string,
   fix: Fix,
-  { shape, rows }: { readonly shape: RowShape; readonly rows: number },
+  { shape, rows, flags }: { shape: RowShape; rows: number; flags: ReadonlySet<string> },
   done: CleanedRows,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const fields = rowShapes[shape];
   const groups = fix === 'exact_duplicates' ? await equalRows(path, fields, rows, signal) : null;
   let row = -1;
+  const isRemoved = {
+    exact_duplicates: () => (groups?.[row] ?? row) !== row,
+    empty_answers: (text: string) => hasEmptyAnswer(text, shape),
+    flagged_rows: (text: string) => isFlagged({ text }, flags),
+    unflagged_rows: (text: string) => !isFlagged({ text }, flags),
+  };
   /** What a row becomes; `null` if it is removed. */
   const cleaned = (text: string): string | null => {
     row += 1;
     if (fix === 'padded_texts') return trimmedRow(text, fields);
-    const isRemoved = fix === 'empty_answers' ? hasEmptyAnswer(text, shape) : (groups?.[row] ?? row) !== row;
-    return isRemoved ? null : text;
+    return isRemoved[fix](text) ? null : text;
   };
   for await (const lines of readLineGroups(path, Number.POSITIVE_INFINITY)) {
     requireClient(signal);

@@ -18,7 +18,7 @@ export interface Edited {
 /** Puts right what an analysis has found. */
 export interface Cleanings {
   /**
-   * Puts one finding of an analysis right in all rows, and stores them as a new version.
+   * Puts one finding of an analysis right in all rows, or removes rows by their flags, and stores them as a new version.
    * @param version that was analysed.
    * @throws AppError `conflict` if it is no longer the version; `invalid` if too few rows would be left; `unavailable` as
    * an upload.
@@ -44,6 +44,7 @@ interface Changing {
     pieces: AsyncIterable<Buffer>,
     check: (after: Validation) => Promise<void>,
   ) => Promise<Dataset>;
+  readonly flags: (name: string) => ReadonlySet<string>;
   readonly put: (file: ReceivedFile) => Promise<Dataset>;
   readonly version: (name: string) => Promise<string>;
 }
@@ -55,6 +56,7 @@ export function createCleanings({
   named,
   ofVersion,
   replace,
+  flags,
   put,
   version: versionOf,
 }: Changing): Cleanings {
@@ -71,7 +73,7 @@ export function createCleanings({
           await ofVersion(name, version);
         };
         return formers.keeping(before, async () => {
-          const rows = { shape, rows: before.numExamples };
+          const rows = { shape, rows: before.numExamples, flags: flags(name) };
           const dataset = await read(name, (path) =>
             replace(name, cleanRows(path, fix, rows, done, signal), check),
           );

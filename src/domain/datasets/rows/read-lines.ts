@@ -4,7 +4,13 @@ import { createReadStream } from 'node:fs';
 export interface Line {
   readonly text: string;
   readonly isCut: boolean;
+  /** All of its bytes in the file, without its end. */
+  readonly bytes: number;
 }
+
+const blank = /^[ \t\r]*$/;
+/** Whether a line is no row. */
+export const isBlank = ({ text, isCut }: Line): boolean => !isCut && blank.test(text);
 
 /** Bytes read at a time. */
 const pieceBytes = 2 ** 18;
@@ -35,7 +41,7 @@ export async function* readLineGroups(
   };
   const take = (): Line => {
     const bytes = pending.length === 1 ? (pending[0] as Buffer) : Buffer.concat(pending);
-    const line = { text: bytes.toString('utf8'), isCut: lineBytes > keptBytes };
+    const line = { text: bytes.toString('utf8'), isCut: lineBytes > keptBytes, bytes: lineBytes };
     pending = [];
     keptBytes = 0;
     lineBytes = 0;

@@ -23,7 +23,13 @@ test('an answer of calls alone is kept, and one of nothing removed', async () =>
   const done = { removed: 0, changed: 0 };
   const { signal } = new AbortController();
   const pieces: Buffer[] = [];
-  for await (const piece of cleanRows(path, 'empty_answers', { shape: 'messages', rows: 5 }, done, signal))
+  for await (const piece of cleanRows(
+    path,
+    'empty_answers',
+    { shape: 'messages', flags: new Set<string>(), rows: 5 },
+    done,
+    signal,
+  ))
     pieces.push(piece);
   assert.equal(Buffer.concat(pieces).toString().trimEnd().split('\n'), [rows[1], rows[2], rows[4]]);
   assert.equal(done, { removed: 2, changed: 0 });

@@ -1,9 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { readRowPage } from '../../../../src/domain/datasets/rows/pages/row-page.ts';
 import { readLines } from '../../../../src/domain/datasets/rows/read-lines.ts';
-import { readRowPage } from '../../../../src/domain/datasets/rows/row-page.ts';
 import { temporaryFolder } from '../../../folders.ts';
 
 function fileOf(lines: readonly (string | object)[]): string {
@@ -45,8 +45,9 @@ test('rows come by page; blank lines are no rows, and other lines are shown as t
     lines: [1, 3, 4],
     next: 3,
     total: null,
+    lengths: null,
   });
-  const end = { cut: [], next: null, total: null };
+  const end = { cut: [], next: null, total: null, lengths: null };
   const page = (from: number, count: number) => readRowPage(path, { from, count });
   assert.equal(await page(3, 3), { ...end, rows: [{ n: 3 }], lines: [6] });
   assert.equal(await page(4, 3), { ...end, rows: [], lines: [] });
@@ -146,6 +147,41 @@ test('a search finds texts in values, however they are written, and goes on from
   assert.equal(await found('nowhere'), { lines: [], next: null, total: 0 });
   const left = await readRowPage(path, { from: 0, count: 9, search: 'nowhere', signal: AbortSignal.abort() });
   assert.is.not(left.next, null, 'it ends when nobody waits for it');
+});
+
+test('rows come by length, both ways, with their lines; equal ones stay in the order of the file', async () => {
+  const texts = ['four', 'a', '', 'seventy', 'b', '"ö😀'];
+  const path = fileOf(texts.map((text) => (text === '' ? text : { text, n: 12_345 })));
+  const order = { longestFirst: true, tokens: null, model: null };
+  const all = await readRowPage(path, { from: 0, count: 9, order });
+  assert.equal(
+    [all.lines, all.lengths],
+    [
+      [4, 1, 6, 2, 5],
+      [7, 4, 4, 1, 1],
+    ],
+  );
+  assert.equal([all.next, all.total, all.rows[1]], [null, 5, { text: 'four', n: 12_345 }]);
+  const shortest = { ...order, longestFirst: false };
+  const page = await readRowPage(path, { from: 2, count: 2, order: shortest });
+  assert.equal([page.lines, page.lengths, page.next, page.total], [[1, 6], [4, 4], 4, 5]);
+  // Of the rows that are looked for, and by the tokens of a model.
+  const found = await readRowPage(path, { from: 0, count: 9, order: shortest, search: 'O' });
+  assert.equal([found.lines, found.total], [[1], 1]);
+  const counted = { ...order, tokens: [3, 9, 1, 2, 8], model: 'a' };
+  const { lines, lengths } = await readRowPage(path, { from: 1, count: 2, order: counted });
+  assert.equal(
+    [lines, lengths],
+    [
+      [6, 1],
+      [8, 3],
+    ],
+  );
+  assert.equal((await readRowPage(path, { from: 0, count: 1, order })).lines, [4]);
+  // Another file at this place is read again.
+  rmSync(path);
+  writeFileSync(path, `${JSON.stringify({ text: 'other' })}\nno row\n`);
+  assert.equal((await readRowPage(path, { from: 0, count: 9, order })).lengths, [6, 5]);
 });
 
 test.run();

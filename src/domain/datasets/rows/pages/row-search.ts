@@ -1,4 +1,4 @@
-import type { Line } from './read-lines.ts';
+import type { Line } from '../read-lines.ts';
 
 /** Whether a line has a text in one of its values (not in the name of a field), in upper or lower case. */
 export function rowSearch(search: string): (line: Line) => boolean {

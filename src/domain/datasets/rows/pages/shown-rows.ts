@@ -1,23 +1,17 @@
-import { type Line, readLineGroups } from './read-lines.ts';
-import { placeBefore } from './row-index.ts';
-import { rowSearch } from './row-search.ts';
-import { maximumLineBytes } from './row-validator.ts';
+import type { Line } from '../read-lines.ts';
+import { isFlagged } from './row-flag.ts';
 
-/** Some rows of a dataset, as they are displayed. */
-export interface RowPage {
+/** Rows as they are displayed. */
+export interface ShownRows {
   /** Parsed; a line that is not JSON becomes `{ line }`. */
   readonly rows: readonly unknown[];
   /** The places in `rows` of those that are displayed in part. */
   readonly cut: readonly number[];
+  /** The places in `rows` of those that are flagged. */
+  readonly flagged: readonly number[];
   /** The numbers of their lines, from 1. */
   readonly lines: readonly number[];
-  /** The number of the row to go on with, from 0; `null` at the end. */
-  readonly next: number | null;
-  /** How many rows there are of those that were looked for; `null` if not all of the file was read. */
-  readonly total: number | null;
 }
-
-const blank = /^[ \t\r]*$/;
 
 /** Characters of a row that are displayed. */
 const rowLength = 2 ** 14;
@@ -31,58 +25,27 @@ const leastLength = 200;
 /** Nested values below this depth are left out; recursion has no room for what JSON can nest. */
 const maximumDepth = 32;
 
-/** What of a file to read. */
-export interface RowsWanted {
-  /** The number of the first row, from 0. */
-  readonly from: number;
-  /** The most rows; fewer are read where they are long. */
-  readonly count: number;
-  /** Only rows with this text in a value, in upper or lower case. */
-  readonly search?: string | undefined;
-  /** Only the rows at these lines, by number from 1. */
-  readonly lines?: ReadonlySet<number> | undefined;
-  /** Ends the reading with what was found. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Some rows of a file. */
-export async function readRowPage(path: string, wanted: RowsWanted): Promise<RowPage> {
-  const { from, count, search, lines: only, signal } = wanted;
-  const holds = search === undefined ? null : rowSearch(search);
-  const has =
-    holds === null && only === undefined
-      ? null
-      : (line: Line) => only?.has(lineNumber) !== false && holds?.(line) !== false;
+/** Collects the rows of a page. @param count the most of them. */
+export function createPage(count: number, flags: ReadonlySet<string>) {
   const rows: unknown[] = [];
   const cut: number[] = [];
+  const flagged: number[] = [];
   const lines: number[] = [];
-  const place = await placeBefore(path, from, signal);
-  let number = place.row;
-  let lineNumber = place.line - 1;
   let length = 0;
   let readLength = 0;
-  for await (const group of readLineGroups(path, maximumLineBytes, place.offset)) {
-    for (const line of group) {
-      lineNumber += 1;
-      if (!line.isCut && blank.test(line.text)) continue;
-      if (number >= from) {
-        const isFull = rows.length >= count || length >= pageLength || readLength >= pageReadLength;
-        if (isFull && has === null) return { rows, cut, lines, next: number, total: null };
-        if (has === null || has(line)) {
-          if (isFull) return { rows, cut, lines, next: number, total: null };
-          const shown = line.isCut ? beginningOf(line.text) : display(line.text);
-          if (shown.isCut) cut.push(rows.length);
-          rows.push(shown.row);
-          lines.push(lineNumber);
-          length += shown.length;
-          readLength += line.text.length;
-        }
-      }
-      number += 1;
-    }
-    if (signal?.aborted) return { rows, cut, lines, next: number, total: null };
-  }
-  return { rows, cut, lines, next: null, total: from > 0 ? null : rows.length };
+  return {
+    shown: { rows, cut, flagged, lines } satisfies ShownRows,
+    isFull: () => rows.length >= count || length >= pageLength || readLength >= pageReadLength,
+    add(line: Line, number: number) {
+      const shown = line.isCut ? beginningOf(line.text) : display(line.text);
+      if (shown.isCut) cut.push(rows.length);
+      if (isFlagged(line, flags)) flagged.push(rows.length);
+      rows.push(shown.row);
+      lines.push(number);
+      length += shown.length;
+      readLength += line.text.length;
+    },
+  };
 }
 
 interface Shown {
