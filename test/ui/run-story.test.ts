@@ -1,4 +1,5 @@
 /** A run tells what happened to it: its events from start to end, and its log. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -83,6 +84,19 @@ test('the events of a run are told from its start to its end, while it runs and 
     elapsed,
   );
   await page.goBack();
+  // The dataset that the run is reading is edited.
+  const digest = page.locator('hone-run-rows');
+  await digest.getByText('has the same rows now').waitFor();
+  const { version } = (await service.call('GET', '/api/datasets/support.jsonl?rows=0')).body;
+  await service.call('PATCH', '/api/datasets/support.jsonl/rows', { version, deletions: [1] });
+  await page.reload();
+  await digest.getByText('has changed since').waitFor();
+  await digest.getByRole('link', { name: 'The dataset' }).waitFor();
+  const data = await service.call('GET', '/api/jobs/train_1/data');
+  (await readDescription(service)).check('GET', '/api/jobs/train_1/data', data);
+  const sha256 = createHash('sha256').update(supportRows()).digest('hex');
+  const rows = supportRows().trimEnd().split('\n').length;
+  assert.equal(data.body, { rows, sha256, dataset: 'support.jsonl', changed: true });
   letGo(join(service.dataDir, 'jobs', 'train_1'));
   await tells([...beginning, 'Failed', ...again, ...ending]);
   await page.waitForFunction(() => document.title.startsWith('Completed · '));

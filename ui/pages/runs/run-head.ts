@@ -9,6 +9,7 @@ import { copyLink } from '../../views/copy-link.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
 import '../../views/identity.ts';
+import '../../views/runs/run-rows.ts';
 
 /** What a run is: its name, task, data and model, with what can be done with it. */
 export function runHead(job: JobDetail, run: Run, buttons: TemplateResult): TemplateResult {
@@ -25,6 +26,7 @@ export function runHead(job: JobDetail, run: Run, buttons: TemplateResult): Temp
             ${datasetLink(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${datasetLink(job.validation_dataset)}`}
             · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${modelName(job.model_name)}
           </p>
+          <hone-run-rows .jobId=${job.job_id}></hone-run-rows>
           ${descent(job)}
         </div>
         <div class="actions">${stateBadge(job.state)} ${buttons} ${copyLink()}</div>

@@ -123,6 +123,12 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
   },
+  'GET /api/jobs/{job_id}/data': {
+    rows: 400,
+    sha256: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
+    dataset: 'support.jsonl',
+    changed: false,
+  },
   'GET /api/jobs/{job_id}/events': {
     events: [
       {

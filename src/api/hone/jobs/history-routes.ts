@@ -9,7 +9,7 @@ import * as s from './schemas.ts';
 const noJob: ResponseDoc = { description: 'Job not found', schema: errorBody };
 
 /** What is stored of a job's run. */
-export function jobHistoryRoutes({ jobs: store }: Services) {
+export function jobHistoryRoutes({ datasets, jobs: store }: Services) {
   return [
     route({
       method: 'GET',
@@ -28,6 +28,26 @@ export function jobHistoryRoutes({ jobs: store }: Services) {
         'What happened to a job: states, phases, evaluations, warnings, samples, checkpoints, resumes and files',
       responses: { 200: { description: 'The events, oldest first', schema: s.events }, 404: noJob },
       handle: ({ params }) => ({ events: store.events(jobNumber(params.job_id)) as s.Event[] }),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/jobs/{job_id}/data',
+      tag,
+      summary:
+        'The digest of the rows that a job was started with, and whether its dataset has changed since',
+      responses: { 200: { description: 'The rows', schema: s.jobData }, 404: noJob },
+      handle: async ({ params }) => {
+        const id = jobNumber(params.job_id);
+        const found = await store.dataDigest(id);
+        const dataset = datasets.find(store.get(id).datasetName)?.name ?? null;
+        const now = dataset === null ? null : await datasets.digest(dataset).catch(() => null);
+        return {
+          rows: found?.rows ?? null,
+          sha256: found?.sha256 ?? null,
+          dataset,
+          changed: found === null || now === null ? null : now !== found.sha256,
+        };
+      },
     }),
     route({
       method: 'GET',

@@ -150,6 +150,15 @@ const verdict = v.object({
     }),
   ),
 });
+export const jobData = v.object({
+  rows: v.nullable(v.number()),
+  /** Of the file with these rows, which the job keeps; `null` if it is gone. */
+  sha256: v.nullable(v.string()),
+  /** The name that its dataset has now; `null` if there is none. */
+  dataset: v.nullable(v.string()),
+  /** Whether this dataset has other rows now; `null` if that cannot be told. */
+  changed: v.nullable(v.boolean()),
+});
 export const jobDetail = v.object({
   ...job.entries,
   /** What the rows are; `null` if the job's specification does not tell. */
