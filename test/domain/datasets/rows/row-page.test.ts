@@ -46,8 +46,9 @@ test('rows come by page; blank lines are no rows, and other lines are shown as t
     next: 3,
     total: null,
     lengths: null,
+    flagged: [],
   });
-  const end = { cut: [], next: null, total: null, lengths: null };
+  const end = { cut: [], flagged: [], next: null, total: null, lengths: null };
   const page = (from: number, count: number) => readRowPage(path, { from, count });
   assert.equal(await page(3, 3), { ...end, rows: [{ n: 3 }], lines: [6] });
   assert.equal(await page(4, 3), { ...end, rows: [], lines: [] });
