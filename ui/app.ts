@@ -30,6 +30,7 @@ import './pages/sweeps/sweeps.ts';
 import './pages/training/training.ts';
 import './views/database-notice.ts';
 import './views/shell/away-banner.ts';
+import './views/shell/drop-overlay.ts';
 import './views/shell/header.ts';
 import './views/sign-in.ts';
 import { LightElement } from './elements/light-element.ts';
@@ -91,6 +92,7 @@ export class App extends LightElement {
       <main id="content" tabindex="-1">${this._page()}</main>
       <div class="off-screen" aria-live="polite">${this._said}</div>
       <hone-toasts></hone-toasts>
+      <hone-drop-overlay></hone-drop-overlay>
       ${isSignInNeeded() ? html`<hone-sign-in></hone-sign-in>` : nothing}
     `;
   }

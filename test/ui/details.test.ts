@@ -94,7 +94,7 @@ test('an upload tells how far it is and can be cancelled; a dataset of another t
   await page.getByRole('progressbar', { name: 'Upload' }).waitFor();
   assert.equal(await axeViolations(page), []);
   await page.getByRole('button', { name: 'Cancel' }).click();
-  await sees(page, 'or drop it here');
+  await sees(page, 'or drop it anywhere on this page');
   arrived();
   assert.is(await page.locator('.panel-error').count(), 0);
 

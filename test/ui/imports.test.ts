@@ -282,6 +282,52 @@ test('several files are dropped anywhere on the page of datasets, and what becam
   assert.equal(faults, []);
 });
 
+test('files are dropped on any page: they lead to the datasets, and on the training form the first valid one is chosen', async () => {
+  const { page, faults } = await openPage(service.url, '/models');
+  const drop = async (names: readonly string[]) => {
+    const rows = supportRows();
+    const transfer = await page.evaluateHandle(
+      ({ names, rows }) => {
+        const data = new DataTransfer();
+        for (const name of names) data.items.add(new File([name.startsWith('bad') ? '{}' : rows], name));
+        return data;
+      },
+      { names, rows },
+    );
+    const place = page.getByRole('heading', { level: 1 });
+    await place.dispatchEvent('dragover', { dataTransfer: transfer });
+    await page.locator('.drop[data-over="yes"]').waitFor();
+    return () => place.dispatchEvent('drop', { dataTransfer: transfer });
+  };
+  const onModels = await drop(['one.jsonl', 'two.jsonl']);
+  await sees(page, 'Drop the files to add them as datasets');
+  assert.equal(await axeViolations(page), []);
+  await keepPictures(page, 'dropped-anywhere');
+  await onModels();
+  await page.waitForURL(/\/datasets$/);
+  const list = page.getByRole('list', { name: 'Uploaded files' });
+  await list.getByRole('link', { name: 'two.jsonl' }).waitFor();
+  assert.is(await page.locator('[data-over]').count(), 0);
+  await page.goto(`${service.url}/training`);
+  await (await drop(['bad.jsonl', 'three.jsonl', 'four.jsonl']))();
+  await list.getByRole('link', { name: 'four.jsonl' }).waitFor();
+  await hasDataset(page, 'three.jsonl');
+  // A dialog is in front: nothing is taken, and the page stays.
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').waitFor();
+  const files = await page.evaluateHandle(() => {
+    const data = new DataTransfer();
+    data.items.add(new File(['{}'], 'five.jsonl'));
+    return data;
+  });
+  await page.getByRole('dialog').dispatchEvent('drop', { dataTransfer: files });
+  await page.keyboard.press('Escape');
+  assert.is((await service.call('GET', '/api/datasets/five.jsonl')).status, 404);
+  assert.equal(faults, []);
+  for (const name of ['one', 'two', 'three', 'four', 'bad'])
+    await service.call('DELETE', `/api/datasets/${name}.jsonl?permanently=true`);
+});
+
 test('a running import is listed, shows how far it is, and is cancelled with all it left', async () => {
   const { page, faults } = await openPage(service.url, '/datasets');
   await choose(page, 'long.csv', `input,output\n${'a question,an answer\n'.repeat(200_000)}`);

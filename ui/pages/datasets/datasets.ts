@@ -46,7 +46,6 @@ export class DatasetList extends LightElement {
       <section class="card" aria-labelledby="add-dataset">
         <h2 id="add-dataset">Add a dataset</h2>
         <hone-dataset-upload
-          wide
           @uploaded=${({ detail }: CustomEvent<Uploaded>) => {
             if (!detail.validation.valid) router.go(datasetPath(detail.filename));
           }}

@@ -11,6 +11,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { nameText, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets, imports, router } from '../../state/app.ts';
 import { shapesFields } from '../../state/choice-words.ts';
+import { dropped, held, uploadTag } from '../../state/drops.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath, importPath, trainingImportPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
@@ -21,55 +22,46 @@ interface Outcome {
   readonly words: string;
   readonly path: string | null;
   readonly isGood: boolean;
+  /** Whether the training form has chosen it. */
+  readonly isTaken: boolean;
 }
 
 /**
- * Uploads files that are chosen or dropped, one after the other, with progress. A file of another format leads to its
- * import; for any other it fires `uploaded` with the answer of the service. Of several files it lists what became
- * of each.
+ * Uploads files that are chosen, or dropped anywhere on the page, one after the other, with progress. A file of another
+ * format leads to its import; for any other it fires `uploaded` with the answer of the service. Of several files it lists
+ * what became of each, and the training form takes the first valid one.
  */
-@customElement('hone-dataset-upload')
+@customElement(uploadTag)
 export class DatasetUpload extends LightElement {
   /** The shapes that the rows may have; `null` for any. */
   @property({ attribute: false }) shapes: readonly RowShape[] | null = null;
   /** Without the accepted files, for a row of the training form, in which an import is opened. */
   @property({ type: Boolean }) compact = false;
-  /** Takes several files, and drops anywhere on the page. */
-  @property({ type: Boolean }) wide = false;
   @state() private _uploading: { readonly name: string; readonly fraction: number } | null = null;
   @state() private _outcomes: readonly Outcome[] = [];
   /** Files that wait. */
   private _queue: File[] = [];
   @state() private _uploaded: Uploaded | null = null;
   @state() private _error: ServiceError | null = null;
-  @state() private _over = false;
   private _abort: AbortController | null = null;
 
   constructor() {
     super();
-    new Watch(this, datasets);
+    new Watch(this, datasets, dropped, held);
     new KeepFocus(this);
   }
 
-  /** Where files can be dropped. */
-  private get _place(): EventTarget {
-    return this.wide ? window : this;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    for (const [type, handle] of this._drags) this._place.addEventListener(type, handle);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    for (const [type, handle] of this._drags) this._place.removeEventListener(type, handle);
+  /** Takes files that were dropped. */
+  protected override updated(): void {
+    const files = dropped.value;
+    if (files.length === 0 || !this.isConnected) return;
+    dropped.set([]);
+    void this._take(files);
   }
 
   private async _take(files: Iterable<File>): Promise<void> {
     const chosen = [...files];
-    if (this._uploading !== null && !this.wide) return;
-    this._queue.push(...(this.wide ? chosen : chosen.slice(0, 1)));
+    this._queue.push(...chosen);
     this.requestUpdate();
     if (this._uploading !== null) return;
     this._outcomes = [];
@@ -77,7 +69,8 @@ export class DatasetUpload extends LightElement {
     const only = this._queue.length === 1 ? this._queue.shift() : undefined;
     if (only !== undefined) await this._upload(only);
     for (let file = this._queue.shift(); file !== undefined; file = this._queue.shift()) {
-      this._outcomes = [...this._outcomes, await this._uploadOneOf(file)];
+      const isFirst = !this._outcomes.some(({ isTaken }) => isTaken);
+      this._outcomes = [...this._outcomes, await this._uploadOneOf(file, isFirst)];
     }
     if (this._outcomes.length > 0) await Promise.all([datasets.refresh(), imports.refresh()]);
   }
@@ -117,19 +110,22 @@ export class DatasetUpload extends LightElement {
     }
   }
 
-  private async _uploadOneOf(file: File): Promise<Outcome> {
+  private async _uploadOneOf(file: File, isFirst: boolean): Promise<Outcome> {
     try {
       const { uploaded, importId } = await this._send(file);
       if (importId !== null) {
-        return { name: file.name, words: 'choose its columns', path: importPath(importId), isGood: true };
+        const path = this.compact ? trainingImportPath(importId) : importPath(importId);
+        return { name: file.name, words: 'choose its columns', path, isGood: true, isTaken: false };
       }
       const { filename = '', num_examples = 0, validation } = uploaded ?? {};
       const isGood = validation?.valid ?? false;
       const words = isGood ? `${formatCount(num_examples)} rows, all valid` : 'has faults';
-      return { name: file.name, words, path: datasetPath(filename), isGood };
+      const isTaken = this.compact && isGood && isFirst;
+      if (isTaken) this.dispatchEvent(new CustomEvent('uploaded', { detail: uploaded }));
+      return { name: file.name, words, path: datasetPath(filename), isGood, isTaken };
     } catch (error) {
       const words = this._abort?.signal.aborted ? 'cancelled' : asServiceError(error).message;
-      return { name: file.name, words, path: null, isGood: false };
+      return { name: file.name, words, path: null, isGood: false, isTaken: false };
     }
   }
 
@@ -147,35 +143,10 @@ export class DatasetUpload extends LightElement {
     this._abort?.abort();
   }
 
-  private readonly _drags: readonly (readonly [string, (event: Event) => void])[] = [
-    ['dragover', (event) => this._dragged(event as DragEvent)],
-    ['dragleave', (event) => this._left(event as DragEvent)],
-    ['drop', (event) => this._dropped(event as DragEvent)],
-  ];
-
-  private _dragged(event: DragEvent): void {
-    // A text can be dragged on the page, too.
-    if (!event.dataTransfer?.types.includes('Files')) return;
-    event.preventDefault();
-    this._over = true;
-  }
-
-  private _left({ relatedTarget }: DragEvent): void {
-    if (!this.wide || relatedTarget === null) this._over = false;
-  }
-
-  private _dropped(event: DragEvent): void {
-    const { files } = event.dataTransfer ?? {};
-    if (files === undefined || files.length === 0) return;
-    event.preventDefault();
-    this._over = false;
-    void this._take(files);
-  }
-
   protected override render(): TemplateResult {
     return html`<div
         class=${this.compact ? 'drop compact' : 'drop'}
-        data-over=${this._over ? 'yes' : nothing}
+        data-over=${held.value ? 'yes' : nothing}
       >
         ${this._uploading === null ? this._invitation() : this._progress(this._uploading)}
       </div>
@@ -200,13 +171,13 @@ export class DatasetUpload extends LightElement {
   private _invitation(): TemplateResult {
     const { shapes } = this;
     return html`<p>
-        <label class="button" for="dataset-file">${this.wide ? 'Choose files' : 'Choose a file'}</label>
+        <label class="button" for="dataset-file">${this.compact ? 'Choose a file' : 'Choose files'}</label>
         <input
           id="dataset-file"
           data-next
           class="off-screen"
           type="file"
-          ?multiple=${this.wide}
+          ?multiple=${!this.compact}
           accept=".jsonl,.json,.ndjson,.csv,.tsv,.txt,.parquet,.arrow,.feather,.gz"
           @change=${(event: Event) => {
             const input = event.target as HTMLInputElement;
@@ -214,7 +185,7 @@ export class DatasetUpload extends LightElement {
             input.value = '';
           }}
         />
-        <span class="muted">${this.wide ? 'or drop them anywhere on this page' : 'or drop it here'}</span>
+        <span class="muted">or drop ${this.compact ? 'it' : 'them'} anywhere on this page</span>
       </p>
       ${this.compact ? nothing : html`<p class="muted">${acceptedFiles(shapes)}</p>`}`;
   }
