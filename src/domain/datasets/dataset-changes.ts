@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DatasetStore, datasetFileId } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
-import { refusalOf } from '../../faults.ts';
 import type { Bin } from '../bin/bin.ts';
 import { type Cleanings, createCleanings, type Edited } from './cleaning/cleanings.ts';
 import type { Dataset } from './dataset.ts';
@@ -17,8 +16,7 @@ import { createInTurn } from './files/in-turn.ts';
 import { createLookup } from './files/lookup.ts';
 import { moveDataset } from './files/move-dataset.ts';
 import type { StoredFiles } from './files/stored-files.ts';
-import { rowFlag } from './rows/pages/row-flag.ts';
-import { readRow } from './rows/read-row.ts';
+import { rowFlags } from './rows/pages/row-flag.ts';
 import type { Validation } from './rows/row-validator.ts';
 
 /** The numbers of lines, from 1. */
@@ -126,15 +124,7 @@ export function createDatasetChanges({
     flagRows: (name, version, { flagged, unflagged }, signal) =>
       inTurn([name], async () => {
         const dataset = await ofVersion(name, version);
-        const flagsOf = async (lines: readonly number[]) => {
-          const flags: string[] = [];
-          for (const line of lines) {
-            const text = await read(name, (path) => readRow(path, line, signal));
-            if (text === null || text.trim() === '') throw refusalOf('flagged', `Line ${line} is no row.`);
-            flags.push(rowFlag(text));
-          }
-          return flags;
-        };
+        const flagsOf = (lines: readonly number[]) => read(name, (path) => rowFlags(path, lines, signal));
         const [added, removed] = [await flagsOf(flagged), await flagsOf(unflagged)];
         store.flag(name, added, true);
         store.flag(name, removed, false);
