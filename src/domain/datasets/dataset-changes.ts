@@ -1,5 +1,4 @@
 import { createReadStream, statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DatasetStore, datasetFileId } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
@@ -15,6 +14,7 @@ import { noteExtension, readNote } from './files/import-note.ts';
 import { createInTurn } from './files/in-turn.ts';
 import { createLookup } from './files/lookup.ts';
 import { moveDataset } from './files/move-dataset.ts';
+import { createReplacing } from './files/replace-rows.ts';
 import type { StoredFiles } from './files/stored-files.ts';
 import { rowFlags } from './rows/pages/row-flag.ts';
 import type { Validation } from './rows/row-validator.ts';
@@ -77,6 +77,7 @@ export function createDatasetChanges({
   readonly get: (name: string) => Dataset;
 }): DatasetChanges {
   const { receive, receiving } = writer;
+  const { replace, storeOne } = createReplacing(dir, writer);
   const { check, current, read } = files;
   /** What changes a dataset, its name included, waits for the change before. */
   const inTurn = createInTurn();
@@ -188,27 +189,4 @@ export function createDatasetChanges({
         });
       }),
   };
-
-  /** Stores other rows for a dataset, unless `check` throws. What is told of its import is kept. */
-  function replace(
-    name: string,
-    pieces: AsyncIterable<Buffer>,
-    check: (after: Validation) => void | Promise<void>,
-  ): Promise<Dataset> {
-    return receiving([name], async () => {
-      const received = await receive(pieces);
-      try {
-        await check(received.validation);
-      } catch (error) {
-        await rm(received.aside, { force: true });
-        throw error;
-      }
-      return storeOne({ name, note: (await readNote(join(dir, name))) ?? undefined, ...received });
-    });
-  }
-
-  async function storeOne(file: ReceivedFile): Promise<Dataset> {
-    const [dataset] = await writer.storeAll([file]);
-    return dataset as Dataset;
-  }
 }
