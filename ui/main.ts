@@ -8,8 +8,8 @@ import { keepLostFocus } from './elements/lost-focus.ts';
 import './elements/toasts.ts';
 import './app.ts';
 import { connect } from './state/app.ts';
-import { listenToDrops } from './state/drops.ts';
 import { announceEnds } from './state/end-notices.ts';
+import { listenToDrops } from './views/shell/drops.ts';
 
 announceEnds();
 keepLostFocus();

@@ -11,10 +11,10 @@ import { LightElement } from '../../elements/light-element.ts';
 import { nameText, progressBar, serviceErrorPanel } from '../../elements/parts.ts';
 import { datasets, imports, router } from '../../state/app.ts';
 import { shapesFields } from '../../state/choice-words.ts';
-import { dropped, held, uploadTag } from '../../state/drops.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { datasetPath, importPath, trainingImportPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
+import { dropped, held, uploadTag } from '../shell/drops.ts';
 
 /** What became of one of several files. */
 interface Outcome {

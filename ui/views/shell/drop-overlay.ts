@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { LightElement } from '../../elements/light-element.ts';
-import { held, uploadTag } from '../../state/drops.ts';
 import { Watch } from '../../state/store.ts';
+import { held, uploadTag } from './drops.ts';
 
 /** Tells what becomes of files that are held over a page which itself has no place for them. */
 @customElement('hone-drop-overlay')

@@ -1,6 +1,6 @@
-import { router } from './app.ts';
-import { isSignInNeeded } from './session.ts';
-import { Store } from './store.ts';
+import { router } from '../../state/app.ts';
+import { isSignInNeeded } from '../../state/session.ts';
+import { Store } from '../../state/store.ts';
 
 /** Files that were dropped on a page, until an upload takes them. */
 export const dropped = new Store<readonly File[]>([]);
