@@ -41,6 +41,7 @@ const settings = {
   precision: '16-bit',
   batchSize: 1,
   sequenceLength: 512,
+  sequencesPerRow: 1,
   loraRank: 16,
   targetExperts: false,
   gradientCheckpointing: true,
@@ -169,6 +170,22 @@ test('checkpoints take what is kept of them, the best one, and the one being wri
   // 80 rows in steps of 8, three times: 30 steps.
   assert.is(checkpoints({ save_total_limit: 5, save_steps: 10 }, 80), 5);
   assert.is(checkpoints({ save_total_limit: 5, save_steps: 20 }, 80), 3);
+});
+
+test('a preference takes what was measured on an H200: two sequences a row', () => {
+  const qwen = {
+    ...{ parameters: 596e6, layers: 28, hidden: 1024, intermediate: 3072, keyValue: 1024 },
+    vocabulary: 151_936,
+  };
+  const dpo = { ...settings, sequenceLength: 1024, sequencesPerRow: 2, paddingFree: false, gpu: true };
+  for (const [batchSize, mebibytes] of [
+    [1, 4399],
+    [4, 13_652],
+  ] as const) {
+    const { totalBytes, runtimeBytes } = estimate(qwen, { ...dpo, batchSize });
+    const share = (totalBytes - runtimeBytes) / 2 ** 20 / mebibytes;
+    assert.ok(share > 0.95 && share < 1.15, `${batchSize}: ${share}`);
+  }
 });
 
 test.run();

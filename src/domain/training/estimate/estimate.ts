@@ -35,6 +35,8 @@ export interface EstimateSettings {
   readonly precision: Precision;
   readonly batchSize: number;
   readonly sequenceLength: number;
+  /** A preference has two. */
+  readonly sequencesPerRow: number;
   readonly loraRank: number;
   /** Whether experts have an adapter, too. */
   readonly targetExperts: boolean;
@@ -112,7 +114,7 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   const optimizer = 3 * adapter;
   const half = settings.precision === '16-bit' || (quantized && settings.gpu);
   const elementBytes = half ? 2 : 4;
-  const tokens = batchSize * sequenceLength;
+  const tokens = batchSize * settings.sequencesPerRow * sequenceLength;
   const inParts = settings.paddingFree && !settings.gpu;
   const tokensAtOnce = inParts ? Math.min(tokens, Math.max(partTokens, sequenceLength)) : tokens;
   const kept = (inParts ? fusedElements : activationElements) * hidden + 3 * intermediate;

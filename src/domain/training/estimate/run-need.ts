@@ -42,6 +42,7 @@ export function runNeed(
           precision,
           batchSize: shareOfStep(settings, settings.workers)?.size ?? settings.per_device_train_batch_size,
           sequenceLength: lengthOf(settings),
+          sequencesPerRow: strategy === 'dpo' ? 2 : 1,
           loraRank: settings.lora_r,
           targetExperts: settings.target_experts,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
