@@ -116,7 +116,7 @@ test('errors in every format, and the page of a proxy, become messages', () => {
 test('numbers are readable, and an unknown is never invented', () => {
   assert.equal(
     [null, Number.NaN, 0, 0.0002, 1.23456, 12345, 2e8].map((value) => formatNumber(value)),
-    ['–', '–', '0', '2e-4', '1.235', '12,345', '2e8'],
+    ['–', '–', '0', '2e-4', '1.23', '12,345', '2e8'],
   );
   assert.equal([null, 950, 1_220_000].map(formatBytes), ['–', '950 B', '1.22 MB']);
   assert.is(formatMemory(24 * 2 ** 30), '24.0 GB');

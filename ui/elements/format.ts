@@ -6,7 +6,7 @@ const none = '–';
 export type Format = (value: number | null | undefined, digits?: number) => string;
 
 /** A number with a few significant digits, in exponential notation if very small or large. */
-export function formatNumber(value: number | null | undefined, digits = 4): string {
+export function formatNumber(value: number | null | undefined, digits = 3): string {
   if (value == null || !Number.isFinite(value)) return none;
   if (value === 0) return '0';
   const size = Math.abs(value);

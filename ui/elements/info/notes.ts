@@ -3,8 +3,10 @@ const rouge = (what: string) =>
 const reward = (which: string) =>
   `How much more likely the model finds the ${which} answer than the base model does, scaled by beta. Training should raise chosen rewards above rejected ones.`;
 
-const tokenRate = 'Tokens of the rows that the trainer processes per second, without padding.';
-const trainerMemory = 'Memory that the trainer takes: of the GPU if it trains on one, else of the machine.';
+const tokenRate =
+  'Tokens of the rows that the trainer processes per second, without padding. It varies with the lengths of the rows and with what else the machine does.';
+const trainerMemory =
+  'Memory that the trainer takes: of the GPU if it trains on one, else of the machine. It grows with the batch size and the maximum sequence length.';
 const evaluationLoss =
   'The loss on held-out rows that the model was not trained on. If it rises while the training loss falls, the model is overfitting.';
 const step =
@@ -32,9 +34,13 @@ const notes: Readonly<Record<string, string>> = {
   'Trainer memory': trainerMemory,
   'GPU utilization':
     'The share of time in which the GPU computed anything. Low values mean that it waits, for example for data or for small batches.',
-  'GPU memory in use': 'Memory of the GPU that all programs together use.',
+  'GPU memory in use':
+    'Memory of the GPU that all programs together use. What is not in use is left for larger batches or models.',
   'GPU power': 'What the GPU draws at the moment, in watts. Near its limit it is well used.',
-  'CPU utilization': 'The share of all cores that is in use, by all programs.',
+  'Profile for this machine':
+    'Which models and settings are recommended here, by the memory of its GPU and its RAM. Any of them can be changed in the form of a training.',
+  'CPU utilization':
+    'The share of all cores that is in use, by all programs. A training on the CPU uses nearly all of it.',
   'Mean token accuracy':
     'How often the likeliest token is the right one, over all tokens that are trained on. It is high for easy text, and need not reach 100%.',
   Entropy: 'How spread out the model’s predictions are, in nats. It falls as the model becomes sure.',
@@ -76,7 +82,7 @@ const notes: Readonly<Record<string, string>> = {
   'Loss of the file':
     'The loss of the GGUF file on held-out rows. Compare it with the loss of the trained model.',
   'Loss of the trained model':
-    'The loss of the trained model in 32 bits on the same held-out rows, before export.',
+    'The loss of the trained model in 32 bits on the same held-out rows, before export. The file can hardly do better.',
   'Cost of the file’s type (loss)':
     'How much higher the loss of the file is than that of the trained model. It is the price of the smaller size.',
   'Difference from the base model':
@@ -99,7 +105,7 @@ const notes: Readonly<Record<string, string>> = {
   'First token':
     'The median time from a request to the first token of its answer. Long prompts take longer to read.',
   'Prompt tokens reused':
-    'The share of prompt tokens that an earlier request had in common, so that they were not computed again.',
+    'The share of prompt tokens that an earlier request had in common, so that they were not computed again. A long common beginning, such as a system prompt, raises it.',
   'Draft tokens accepted':
     'The share of answer tokens that were guessed from the prompt and then confirmed by the model in one pass. They make an answer faster and never change it.',
   // GGUF types: bits per weight as llama.cpp's tools/quantize/README.md gives them for Llama 2 7B

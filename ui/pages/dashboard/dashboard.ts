@@ -207,14 +207,13 @@ export class Dashboard extends LightElement {
     return html`<section class="card machine" aria-labelledby="machine">
       <header class="card-head">
         <h2 id="machine">This machine</h2>
-        ${this._profile === null ? nothing : html`<span class="tag">${profileName(this._profile)} profile</span>`}
       </header>
       ${
         value === null
           ? error === null
             ? skeleton(5)
             : serviceErrorPanel('Could not load the hardware details', error)
-          : machineFacts(value)
+          : machineFacts(value, this._profile)
       }
       <hone-live-hardware within></hone-live-hardware>
     </section>`;
@@ -243,16 +242,17 @@ function recentRun(job: Job): TemplateResult {
   </li>`;
 }
 
-function machineFacts(facts: HardwareSpecs): TemplateResult {
+function machineFacts(facts: HardwareSpecs, profile: string | null): TemplateResult {
   const gpu = facts.gpu_memory_gb > 0;
   const memory = gpu ? facts.gpu_memory_gb : facts.ram_gb;
   const upTo = (perBillion: number) => `${formatNumber(memory / perBillion, 2)} B`;
   return html`<dl class="facts">
       ${figure('GPU', gpu ? facts.gpu_name : 'None')}
-      ${gpu ? figure('GPU memory', `${facts.gpu_memory_gb} GB`) : nothing}
-      ${figure('RAM', `${facts.ram_gb} GB`)}
-      ${figure('Free disk space', `${facts.disk_space_gb} GB`)}
+      ${gpu ? figure('GPU memory', `${formatNumber(facts.gpu_memory_gb)} GB`) : nothing}
+      ${figure('RAM', `${formatNumber(facts.ram_gb)} GB`)}
+      ${figure('Free disk space', `${formatNumber(facts.disk_space_gb)} GB`)}
       ${figure('CPU cores', String(facts.cpu_cores))}
+      ${figure('Profile for this machine', profile === null ? '…' : profileName(profile))}
       ${facts.cuda_version === null ? nothing : figure('CUDA', facts.cuda_version)}
       ${facts.torch_version === null ? nothing : figure('PyTorch', facts.torch_version)}
     </dl>

@@ -2,6 +2,7 @@ import { html, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import './bin.ts';
 import './hub-token.ts';
+import { formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { figure, option, skeleton } from '../../elements/parts.ts';
 import { hardware, info } from '../../state/app.ts';
@@ -88,7 +89,7 @@ export class SettingsPage extends LightElement {
     const disk = hardware.value.value?.disk_space_gb;
     return html`<dl class="facts">
         ${figure('Data folder', html`<bdi class="wrap">${value.data_dir ?? 'Shown only on the machine of the service'}</bdi>`)}
-        ${figure('Free disk space', disk === undefined ? '…' : `${disk} GB`)}
+        ${figure('Free disk space', disk === undefined ? '…' : `${formatNumber(disk)} GB`)}
         ${figure('HTTP', value.http.description)}
         ${figure('Version', value.version)}
         ${figure('Licence', 'Apache 2.0')}

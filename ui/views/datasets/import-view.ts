@@ -154,7 +154,7 @@ export class ImportView extends LightElement {
         : importFailure(record, {
             title: isRead ? 'The import failed; nothing of it was stored' : 'This source cannot be imported',
             next: isRead
-              ? 'Correct the source, choose other columns, or leave out rows with faults.'
+              ? 'Correct the source, choose other columns, or skip invalid rows.'
               : 'Correct the source and import it again.',
           })
     }
