@@ -74,9 +74,11 @@ try {
   }
   if (isWanted('playground')) {
     const [{ model_id }] = (await service.call('GET', '/api/models/')).body;
-    const playground = await open(`/playground/${model_id}`, 'light', 1010);
+    const playground = await open(`/playground/${model_id}`, 'light', 1150);
     await playground.getByRole('link', { name: 'Compare', exact: true }).click();
     await playground.getByLabel('Temperature').fill('0');
+    // The base model would go on for long.
+    await playground.getByLabel('Max new tokens').fill('20');
     // The first answer waits for the model to load.
     await service.call('POST', '/api/playground/new', { model_id, prompt: 'Hello', max_length: 1 });
     for (const [index, prompt] of prompts.slice(1).entries()) {
@@ -90,6 +92,7 @@ try {
     }
     await playground.getByLabel('Prompt', { exact: true }).fill('');
     await playground.getByLabel('Prompt', { exact: true }).blur();
+    await playground.evaluate(() => scrollTo(0, 0));
     await keep(playground, 'playground');
   }
   // The last one: after a run of the same model, the form tells how long another will take.

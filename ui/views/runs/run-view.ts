@@ -35,10 +35,15 @@ export function runProgress(job: Job): TemplateResult {
 }
 
 /** What a phase is at, and how far; the steps of a training are shown elsewhere. */
-function phaseDetail({ phase, phase_progress: share, detail }: Job): TemplateResult | typeof nothing {
+function phaseDetail({
+  phase,
+  phase_progress: share,
+  detail,
+  expected_end: end,
+}: Job): TemplateResult | typeof nothing {
   const percent = share === null || phase === 'train' ? '' : `${Math.floor(100 * share)}%`;
   if (!detail && percent === '') return nothing;
-  return html`<span>${detail ? html`<bdi>${detail}</bdi>` : nothing}${detail && percent !== '' ? ' · ' : ''}${percent}</span>`;
+  return html`<span>${detail ? html`<bdi>${detail}</bdi>` : nothing}${detail && percent !== '' ? ' · ' : ''}${percent}${end === null ? '' : ' ·'}</span>`;
 }
 
 /** How a run ended; the cause of a failure is shown separately. */
