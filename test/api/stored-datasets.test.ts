@@ -169,7 +169,8 @@ test('after a crash between file and table, both agree again', async () => {
   const refused = { valid: false, shape: null, numExamples: 12, errors: [{ line: 1, field: null, message }] };
   db.prepare("UPDATE datasets SET validation = ? WHERE name = 'chats.jsonl'").run(JSON.stringify(refused));
   db.prepare(
-    "INSERT INTO datasets VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}', '[]')",
+    `INSERT INTO datasets (name, num_examples, size_bytes, uploaded_at, validation, former_names)
+     VALUES ('ghost.jsonl', 1, 1, '2026-01-01T00:00:00.000Z', '{}', '[]')`,
   ).run();
   db.close();
   service = await openInside({ dataDir });

@@ -108,7 +108,7 @@ test('smoothing is 0.6 at first, has the measured values beside it, and is kept'
     const sum = values.reduce((total, value, index) => total + value * (shares[index] as number), 0);
     return sum / shares.reduce((total, share) => total + share, 0);
   };
-  const shown = (value: number) => value.toPrecision(4);
+  const shown = (value: number) => String(Number(value.toPrecision(3)));
   const raw = `raw ${shown(lossAt(steps))}`;
   assert.match(await legend(page, 'Loss'), `Training ${shown(average(0.6))} ${raw}`);
   assert.match(await legend(page, 'Gradient norm'), /raw 1/);
