@@ -182,7 +182,7 @@ export class SettingsForm extends LightElement {
     const described = wrong ? `${id}-fault ${id}-hint` : `${id}-hint`;
     const set = (event: Event) => {
       const value = (event.target as HTMLInputElement).value;
-      // A value is kept that equals what it is if left alone: that may change, as when the dataset becomes known.
+      // Kept even if it equals the default of the moment, which changes once the dataset is known.
       draft.setting(name, value === '' && given === '' ? null : value);
     };
     // An emptied field stays empty while edited and gets the recommended value on blur.
