@@ -82,9 +82,11 @@ class EvaluationPrompts:
             for row in rows:
                 different.setdefault(json.dumps(row.prompt), row)
             return EvaluationPrompts(list(different.values())[:SAMPLES], [], most)
-        is_scored = job.task.scored or _offers_tools(job, held_out)
-        count = min(len(held_out), answer_budget.MOST_ROWS if is_scored else SAMPLES)
-        rows, most = _of_rows(job, _first(job, held_out, count))
+        may_score = bool(job.task.scored) or job.shape == "messages"
+        first = _first(job, held_out, answer_budget.MOST_ROWS if may_score else SAMPLES)
+        if not job.task.scored and not any(row.get("tools") for row in first):
+            first = first[:SAMPLES]
+        rows, most = _of_rows(job, first)
         shown = golden or rows[:SAMPLES]
         names = job.task.scored or tools.FIGURES
         scored = rows if job.task.scored else [row for row in rows if row.offered]
@@ -92,20 +94,14 @@ class EvaluationPrompts:
             return EvaluationPrompts(shown, [], MAX_NEW_TOKENS if golden else most)
         lengths = list_value_length(batched.with_format("arrow")[:]["input_ids"])
         count = answer_budget.scored_rows(job.settings, len(batched), lengths.to_numpy().sum(), most)
-        if len(held_out) > count and len(scored) > count:
+        if len(held_out) > count:
             job.warn(
                 "metrics_sampled",
-                f"{', '.join(names)} are computed on the first {count} of {len(held_out):,} "
-                f"validation rows, with answers of up to {most} tokens: more would take over a tenth of the "
-                "training's time, or are not needed for a figure.",
+                f"{', '.join(names)} are computed on the first {min(count, len(scored))} of "
+                f"{len(held_out):,} validation rows, with answers of up to {most} tokens: more "
+                "would take over a tenth of the training's time, or are not needed for a figure.",
             )
         return EvaluationPrompts(shown, scored[:count], most)
-
-
-def _offers_tools(job: Job, held_out: Dataset) -> bool:
-    """Whether prompts among the first validation rows offer tools."""
-    first = _first(job, held_out, answer_budget.MOST_ROWS) if job.shape == "messages" else []
-    return any(row.get("tools") for row in first)
 
 
 def _first(job: Job, dataset: Dataset, count: int) -> list[Row]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from trainer.tests import jobs, tiny
-from trainer.training import generate
+from trainer.training import answer_budget, generate
 from trainer.training.answer_budget import longest_answer, scored_rows
 
 
@@ -44,7 +44,9 @@ def test_there_are_always_16_and_never_more_than_64_rows(tokens, rows):
     assert scored_rows(settings(), 400, tokens, 40) == rows
 
 
-def test_a_run_scores_as_many_rows_as_it_can_afford_and_says_so(models, tmp_path):
+@pytest.mark.parametrize("most", [64, 16])
+def test_a_run_scores_as_many_rows_as_it_can_afford_and_says_so(models, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(answer_budget, "MOST_ROWS", most)
     rows = [{"input": text, "output": reply} for text, reply in tiny.sentences(56)]
     top = {"task": "summarization"}
     spec = jobs.make(tmp_path, models("llama"), rows[:32], top, rows[32:], max_steps=2)
