@@ -19,6 +19,7 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
+import { answered, rolesOf } from './answered.ts';
 import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPicture, openPage, sees } from './browser.ts';
 
@@ -79,18 +80,6 @@ async function freshChat(page: Page): Promise<void> {
   await page.locator('.suggestions').waitFor();
 }
 
-const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) => role).join(' ');
-
-/** Waits until so many answers are complete. */
-const answered = (page: Page, count: number) =>
-  until(
-    async () =>
-      (await page
-        .locator('.exchanges')
-        .getByText(/\d tokens/)
-        .count()) === count,
-    `${count} answers are there`,
-  );
 const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
 
 test('a chat is remembered by the model and by the page; prompts are recalled, edited and sent again', async () => {

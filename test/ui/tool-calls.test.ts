@@ -16,6 +16,7 @@ import {
   untilEnded,
 } from '../service.ts';
 import { type StoredModel, storeModel } from '../stored-model.ts';
+import { answered, rolesOf } from './answered.ts';
 import { appearanceFaults } from './appearance.ts';
 import { axeViolations, closeBrowser, keepPicture, openPage, sees } from './browser.ts';
 
@@ -59,16 +60,6 @@ function requestsOf(page: Page): Json[] {
   });
   return bodies;
 }
-const rolesOf = ({ messages }: Json): string => messages.map(({ role }: Json) => role).join(' ');
-const answered = (page: Page, count: number) =>
-  until(
-    async () =>
-      (await page
-        .locator('.exchanges')
-        .getByText(/\d tokens/)
-        .count()) === count,
-    `${count} answers are there`,
-  );
 
 test('a call is shown, its result is sent, edited and asked again, and all is there after a reload', async () => {
   const { page, context, faults } = await openPage(service.url, `/playground/${model.modelId}`);

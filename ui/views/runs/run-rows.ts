@@ -13,7 +13,8 @@ const shownDigits = 12;
 @customElement('hone-run-rows')
 export class RunRows extends LightElement {
   @property() jobId = '';
-  @state() private _data: Answer<'GET /api/jobs/{job_id}/data'> | null = null;
+  /** `null` while it is read; `undefined` if it could not be read. */
+  @state() private _data: Answer<'GET /api/jobs/{job_id}/data'> | null | undefined = null;
   private _of = '';
 
   protected override willUpdate(): void {
@@ -24,8 +25,7 @@ export class RunRows extends LightElement {
   }
 
   private async _read(jobId: string): Promise<void> {
-    // What cannot be read is not told.
-    const data = await service.jobData(jobId).catch(() => null);
+    const data = await service.jobData(jobId).catch(() => undefined);
     if (jobId === this.jobId) this._data = data;
   }
 
@@ -35,12 +35,14 @@ export class RunRows extends LightElement {
   }
 
   private _words(): TemplateResult | string {
-    const { rows, sha256, dataset, changed } = this._data ?? {};
-    if (sha256 == null) return this._data === null ? '…' : 'their file is gone';
-    const count = rows == null ? '' : `${formatCount(rows)}, `;
+    if (this._data === null) return '…';
+    if (this._data === undefined) return 'their digest could not be read';
+    const { rows, sha256, dataset, changed } = this._data;
+    if (sha256 === null) return 'their file is gone';
+    const count = rows === null ? '' : `${formatCount(rows)}, `;
     return html`${count}SHA-256 <code title=${sha256}>${sha256.slice(0, shownDigits)}…</code>
       <hone-copy .text=${sha256} label="Copy"></hone-copy>
-      ${dataset == null ? 'Their dataset is gone; the run keeps them.' : this._since(dataset, changed ?? null)}`;
+      ${dataset === null ? 'Their dataset is gone; the run keeps them.' : this._since(dataset, changed)}`;
   }
 
   private _since(dataset: string, changed: boolean | null): TemplateResult | string {

@@ -101,12 +101,10 @@ export class RowPages extends LightElement {
       const sort = this._sort;
       const { model } = draft.value;
       const wanted = {
-        ...{
-          from: this._row - 1,
-          rows: pageRows,
-          sort,
-          flagged: this._flagged ? ('true' as const) : undefined,
-        },
+        from: this._row - 1,
+        rows: pageRows,
+        sort,
+        flagged: this._flagged ? ('true' as const) : undefined,
         search: words || undefined,
         lines: this.only?.join(',') || undefined,
       };
