@@ -175,6 +175,12 @@ test('an answer is JSON of a schema', async () => {
   assert.is((await client.responses.parse(params)).output_text.includes('Bern'), true);
   const free = { ...params, text: { format: { type: 'json_object' as const } }, max_output_tokens: 5 };
   assert.match((await client.responses.create(free)).output_text.trim(), /^\{/);
+  const forced = await client.responses.create({ ...called, text: { format } });
+  assert.is(forced.output[0]?.type, 'function_call');
+  const either = await client.responses.create({ ...called, text: { format }, tool_choice: 'auto' });
+  const [item] = either.output;
+  if (item?.type === 'function_call') assert.is(item.name, 'weather');
+  else assert.is(JSON.parse(either.output_text).place, 'Bern');
 });
 
 test('a response is stored in memory for who has its key, until it is deleted', async () => {
@@ -260,7 +266,6 @@ test('what is not supported is refused by its name', async () => {
     [{ tools: [{ ...weather, name: 'a b' }] }, 'tools.0.name'],
     [{ tools: [weather, weather] }, 'tools.1'],
     [{ tools: [{ ...weather, parameters: { $ref: '#/x' } }] }, 'tools.0.parameters.$ref'],
-    [{ tools: [weather], text: { format: { type: 'json_object' } } }, 'text.format'],
     [{ tool_choice: 'required' }, 'tool_choice'],
     [{ tool_choice: { type: 'web_search_preview' } }, 'tool_choice'],
     [{ tools: [weather], tool_choice: { type: 'function', name: 'other' } }, 'tool_choice'],
@@ -389,6 +394,10 @@ test('a message is answered in Anthropic’s shape, whole and streamed', async (
   const format = { type: 'json_schema', schema: parameters };
   const json = await message({ ...body, model: 'random', max_tokens: 300, output_config: { format } });
   assert.equal(Object.keys(JSON.parse(json.content[0].text)), ['place', 'days']);
+  const auto = { type: 'auto', disable_parallel_tool_use: true };
+  const [both] = (await message({ ...calling, tool_choice: auto, output_config: { format } })).content;
+  const given = both.type === 'tool_use' ? both.input : JSON.parse(both.text);
+  assert.equal(Object.keys(given), ['place', 'days']);
 
   const refused: [more: object, words: string][] = [
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools.0.type'],
@@ -396,7 +405,7 @@ test('a message is answered in Anthropic’s shape, whole and streamed', async (
     [{ tool_choice: { type: 'any' } }, 'tool_choice'],
     [{ messages: [{ role: 'user', content: [{ type: 'image', source: {} }] }] }, 'messages.0.content.0.type'],
     [{ messages: [{ role: 'user', content: [result] }] }, 'messages.0.content.0.tool_use_id'],
-    [{ tools: [tool], output_config: { format } }, 'output_config'],
+    [{ messages: [user, { role: 'assistant', content: '{' }], output_config: { format } }, 'output_config'],
     [{ max_tokens: null }, 'max_tokens'],
     [{ container: 'c' }, 'container'],
     [{ messages: [{ role: 'user', content: 'x'.repeat(5000) }] }, 'prompt is too long: '],

@@ -4,6 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
 import { callGrammar } from '../../src/inference/worker/call-grammar.ts';
+import { readGbnf } from './gbnf.ts';
 
 /** The calls of a grammar: with one call alone, it ends behind it. */
 const rootOf = (grammar: string): string => grammar.slice(0, grammar.indexOf('\n'));
@@ -45,6 +46,22 @@ test('a grammar is read, with calls in parallel where the style has them', async
           assert.is(rootOf(grammar).includes('call)*'), parallel && isParallel, style.name);
         }
   await llama.dispose();
+});
+
+test('an answer of a schema may stand in place of calls, behind the header of its channel', () => {
+  const use = { tools, choice: 'auto' as const, parallel: true, strict: [] };
+  const json = '{"team": "sales"}';
+  for (const [template] of templates) {
+    const style = toolStyleOf(template);
+    if (style === null) throw new Error(template);
+    const schema = { properties: { team: { const: 'sales' } }, required: ['team'] };
+    const { accepts, write } = readGbnf(callGrammar(style, use, undefined, schema));
+    const header = style.name === 'gpt-oss' ? '<|channel|>final<|message|>' : '';
+    assert.ok(accepts(header + json), style.name);
+    assert.not.ok(accepts('{"team": "other"}') || accepts(`${header}${json} `), style.name);
+    const call = write(() => 0);
+    assert.ok(call.includes('find') && accepts(call) && !accepts(call + json), style.name);
+  }
 });
 
 test.run();

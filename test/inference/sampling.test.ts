@@ -100,10 +100,9 @@ test('an answer by a schema is valid, beside others with and without one', async
     },
     required: ['team', 'urgent', 'steps'],
   };
-  const grammar = { kind: 'json-schema', schema } as const;
   const plain = await ask();
   const answers = [0, 1, 2, 3].map((seed) =>
-    ask({ grammar, maxTokens: 300, temperature: seed / 2, seed, ...(seed === 2 ? { logprobs: 2 } : {}) }),
+    ask({ schema, maxTokens: 300, temperature: seed / 2, seed, ...(seed === 2 ? { logprobs: 2 } : {}) }),
   );
   const beside = ask();
   for (const { text, finishReason } of await Promise.all(answers)) {
@@ -115,13 +114,13 @@ test('an answer by a schema is valid, beside others with and without one', async
     assert.equal(more, {});
   }
   assert.is((await beside).text, plain.text);
-  assert.match((await ask({ grammar: { kind: 'json' } })).text, /^\s*[[{]/);
+  assert.match((await ask({ schema: { type: 'object' } })).text, /^\{/);
 });
 
 test('a schema that cannot be expressed is refused with its place', async () => {
   const schema = { type: 'object', properties: { name: { type: 'string', pattern: '^(?=a)' } } };
   assert.match(
-    await refused({ grammar: { kind: 'json-schema', schema } }),
+    await refused({ schema }),
     'at "/properties/name/pattern": cannot be used: (?=a) has no grammar',
   );
 });
@@ -232,10 +231,10 @@ test('ignore_eos goes on where the model ends its answer', async () => {
 });
 
 test('a control token never stands for its text in JSON', async () => {
-  const grammar = { kind: 'json-schema' as const, schema: { enum: ['<s>', '<s><s>'] } };
+  const schema = { enum: ['<s>', '<s><s>'] };
   // The tokenizer hides it, so the text would lack it.
   for (const logitBias of [{}, { 1: 100 }]) {
-    const { text } = await ask({ grammar, logitBias });
+    const { text } = await ask({ schema, logitBias });
     assert.ok(['<s>', '<s><s>'].includes(JSON.parse(text)), text);
   }
 });

@@ -183,10 +183,9 @@ export const messageBody = v.pipe(
   v.forward(v.partialCheck([['tools'], ['tool_choice']], isChosen, notChosen), ['tool_choice']),
   v.forward(
     v.partialCheck(
-      [['tools'], ['tool_choice'], ['output_config'], ['messages']],
-      ({ tools, tool_choice: choice, output_config: config, messages }) =>
-        config?.format == null || ((!tools?.length || choice?.type === 'none') && !isBegun(messages)),
-      'cannot have a format where the answer may be a call of one of tools, or has begun',
+      [['output_config'], ['messages']],
+      ({ output_config: config, messages }) => config?.format == null || !isBegun(messages),
+      'cannot have a format where the answer has begun',
     ),
     ['output_config'],
   ),

@@ -51,7 +51,7 @@ export function messageRoutes({ modelReferences, playground }: Services) {
           topP: body.top_p ?? 1,
           topK: body.top_k ?? undefined,
           stop: body.stop_sequences ?? undefined,
-          grammar: format == null ? undefined : { kind: 'json-schema' as const, schema: format.schema },
+          schema: format?.schema,
         };
         return respond(playground, exchange, request, body.model, body.stream ?? false);
       },

@@ -32,17 +32,17 @@ export interface PlaygroundAnswer extends GenerateResult {
 type Begun = Pick<Message, 'content' | 'reasoning_content'>;
 
 /**
- * Whether the prompt turns reasoning on or off. An answer that must be JSON or a call has no room for it, but a call in
- * channels has one of its own.
+ * Whether the prompt turns reasoning on or off. An answer that must be JSON or a call has no room for it. Where it may be a
+ * call in a channel of its own, the prompt begins no other.
  */
 export function thinkingFor(
   { thinking, tools }: { readonly thinking?: boolean | undefined; readonly tools?: ToolUse | undefined },
-  hasGrammar: boolean,
+  hasSchema: boolean,
   form: AnswerForm,
 ): boolean | undefined {
-  const isCall = tools !== undefined && tools.choice !== 'auto';
-  if (isCall && form.thinking?.final != null) return undefined;
-  return thinking ?? (hasGrammar || isCall ? false : undefined);
+  const isHeld = hasSchema || (tools !== undefined && tools.choice !== 'auto');
+  if (isHeld && tools !== undefined && form.thinking?.final != null) return undefined;
+  return thinking ?? (isHeld ? false : undefined);
 }
 
 /** How the answers of the template at a path are read. */

@@ -218,12 +218,12 @@ export function createPlayground(options: {
         const strength = isBaseName(request.model) ? {} : request;
         const { template, adapters, ...weights } = mixed(source, strength, blended);
         noteUser(weights.modelKey, first.counter);
-        const { input, grammar } = request;
+        const { input, schema } = request;
         const isChat = input.kind === 'messages';
         const form = isChat ? await answerFormOf(template) : { thinking: null, toolStyle: null };
         const use = (isChat && input.tools) || null;
         if (use !== null && form.toolStyle === null) throw withoutTools();
-        const thinking = isChat ? thinkingFor(input, grammar != null, form) : undefined;
+        const thinking = isChat ? thinkingFor(input, schema != null, form) : undefined;
         const generate = (heard: OnText | undefined) =>
           engine.generate(
             {

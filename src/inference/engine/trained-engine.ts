@@ -43,7 +43,7 @@ function refuseUnsupported(order: GenerateOrder): void {
     ...(order.maxTokens === 0 ? ['max_tokens of 0'] : []),
     ...(order.input.kind === 'tokens' ? ['prompts of token IDs'] : []),
     ...(order.input.kind === 'text' && order.input.suffix !== undefined ? ['suffix'] : []),
-    ...(order.grammar === null ? [] : ['response_format']),
+    ...(order.schema === null ? [] : ['response_format']),
   ];
   if (names.length === 0) return;
   throw new AppError(

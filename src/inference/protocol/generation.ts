@@ -51,11 +51,6 @@ const input = v.variant('kind', [
   v.strictObject({ kind: v.literal('tokens'), tokens: v.array(v.number()) }),
 ]);
 
-const grammar = v.variant('kind', [
-  v.strictObject({ kind: v.literal('json') }),
-  v.strictObject({ kind: v.literal('json-schema'), schema: v.record(v.string(), v.unknown()) }),
-]);
-
 const sampling = Object.fromEntries(
   samplingNames.map((name) => [name, v.optional(v.number(), samplingParameters[name].neutral)]),
 ) as { readonly [N in SamplingName]: v.OptionalSchema<v.NumberSchema<undefined>, number> };
@@ -82,8 +77,11 @@ const generation = v.object({
   echo: v.optional(v.boolean(), false),
   /** Whether what earlier requests evaluated of the prompt is used. Sums are added in another order then. */
   cache: v.optional(v.boolean(), true),
-  /** What the answer must be; `jsonSchemaFaults` tells whether a schema can be used. */
-  grammar: v.optional(v.nullable(grammar), null),
+  /**
+   * The JSON schema of an answer that is not a call; `jsonSchemaFaults` tells whether it can be used. Where the answer may be
+   * a call instead, both are held to their schemas.
+   */
+  schema: v.optional(v.nullable(v.record(v.string(), v.unknown())), null),
   /** Whether prompt lookup may draft tokens, which changes the speed alone. */
   lookup: v.optional(v.boolean(), true),
 });

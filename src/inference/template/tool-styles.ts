@@ -24,6 +24,8 @@ export interface ToolStyle {
   readonly key: string;
   /** Whether a call may begin an answer without `open`. */
   readonly isBare: boolean;
+  /** What an answer that is no call begins with, where answers are in channels. */
+  readonly final: string;
   /** What Gemma's notation has around texts. */
   readonly quote: string;
   /** The texts above that may be control tokens of a vocabulary, which are otherwise hidden. */
@@ -34,7 +36,7 @@ export interface ToolStyle {
 
 const common = {
   ...{ starts: [], ends: [], begin: '', between: '', end: '', open: '', separator: '', close: '' },
-  ...{ key: 'arguments', isBare: false, quote: '', tokens: '', stops: [] },
+  ...{ key: 'arguments', isBare: false, final: '', quote: '', tokens: '', stops: [] },
 };
 
 /** The first that a template is of counts. Texts are those of the models' own templates. */
@@ -45,6 +47,7 @@ const styles: readonly ToolStyle[] = [
     ...{ starts: ['<|channel|>commentary to=functions.'], ends: ['<|call|>'] },
     isOf: (template) => template.includes('to=functions.') || template.includes('"functions." + '),
     syntax: 'named',
+    final: '<|channel|>final<|message|>',
     // As `createChannelSplit` hands calls on.
     ...{ open: '<|channel|>commentary to=functions.', separator: ' <|constrain|>json<|message|>' },
     // The token that ends a call ends the answer, too.

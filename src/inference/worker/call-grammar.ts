@@ -36,11 +36,12 @@ export function begunCall(style: ToolStyle, text: string): string | null {
 }
 
 /**
- * The grammar of an answer that is a call, in the notation of llama.cpp (GBNF).
+ * The grammar of an answer that is a call, or JSON of a schema instead, in the notation of llama.cpp (GBNF).
  * @param written what there is of it already, as `begunCall` has it; without it an object may have other white space
+ * @param answer the schema of an answer without calls; without it, the answer must be a call
  */
-export function callGrammar(style: ToolStyle, use: ToolUse, written?: string): string {
-  const { begin, between, end, open, separator, close, key, syntax } = style;
+export function callGrammar(style: ToolStyle, use: ToolUse, written?: string, answer?: Json): string {
+  const { begin, between, end, open, separator, close, key, syntax, final } = style;
   const rules: string[] = [];
   /** A rule for JSON of a schema. */
   const json = (name: string, schema: Json) => rules.push(...readJsonSchema(schema, name).rules);
@@ -72,14 +73,15 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written?: string): s
     calls.push(named);
   }
   const several = use.parallel && (between !== '' || close !== '') ? `(${literal(between)} call)*` : '';
-  const rule = (...parts: string[]) => parts.filter(Boolean).join(' ');
+  const rule = (...parts: (string | undefined)[]) => parts.filter(Boolean).join(' ');
   const first =
     written === undefined
       ? rule(literal(begin), 'call')
       : rule(literal(headOf(style).slice(written.length)), 'called');
   const opening = written === undefined ? open : headOf({ ...style, begin: '' });
+  if (answer !== undefined) json('answer', answer);
   return [
-    `root ::= ${rule(first, several, literal(end))}`,
+    `root ::= ${rule(first, several, literal(end), answer && `| ${rule(literal(final), 'answer')}`)}`,
     `call ::= ${rule(literal(opening), 'called')}`,
     `called ::= ${rule(`( ${calls.join(' | ')} )`, literal(close))}`,
     ...(syntax === 'object' && written === undefined ? [gapRule] : []),

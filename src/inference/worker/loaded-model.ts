@@ -29,9 +29,6 @@ type EmbedOrder = Pick<Extract<ToWorker, { type: 'embed' }>, 'inputs' | 'templat
 /** The context of a model that does not tell its own, in tokens. */
 const unknownContextTokens = 8192;
 
-/** The binding's grammars of JSON end with it; it cannot be in JSON, whose strings escape line breaks. */
-const endOfJson = '\n\n\n\n';
-
 /** A model in memory: its vocabulary, templates and, per adapter setting, cached sequences. */
 export interface LoadedModel {
   /** Sets whether a training is running; takes effect at the next evaluation. */
@@ -235,14 +232,14 @@ function createLoadedModel(
         );
       }
       const count = file.tokens.length;
-      const { late, ...chosen } = await samplingOf(order, prompt, llama, model, count, hidden, style);
+      const lacking = style === null ? hidden : hidden.filter((token) => !tags.has(token));
+      const { late, ...chosen } = await samplingOf(order, prompt, llama, model, count, lacking, style);
       const isAnswer = order.input.kind === 'messages';
       const stops = [
         ...(isAnswer && !order.ignoreEos ? template.stop : []),
         ...order.stop,
         ...(style?.stops ?? []),
         ...(style === null || style.close === '' || use?.parallel ? [] : [style.close.trim()]),
-        ...(order.grammar === null ? [] : [endOfJson]),
       ];
       const bytesOf: Question['bytesOf'] = (token, before) =>
         (isAnswer ? tags.get(token) : undefined) ??

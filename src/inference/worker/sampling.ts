@@ -20,9 +20,8 @@ const mostBias = 100;
 /** The penalties look back at so many tokens of the answer. */
 const mostPunished = 4096;
 
-async function grammarOf(grammar: NonNullable<GenerateOrder['grammar']>, llama: Llama) {
-  if (grammar.kind === 'json') return llama.getGrammarFor('json');
-  const { rules, faults } = readJsonSchema(grammar.schema);
+async function grammarOf(schema: NonNullable<GenerateOrder['schema']>, llama: Llama) {
+  const { rules, faults } = readJsonSchema(schema);
   const [first] = faults;
   if (first !== undefined) {
     throw new AppError('invalid', `The schema cannot be used at "${first.path}": ${first.message}.`);
@@ -37,7 +36,7 @@ function biasOf(
   hidden: readonly number[],
 ): TokenBias | undefined {
   const biases = Object.entries(order.logitBias);
-  const banned = order.grammar === null ? [] : hidden;
+  const banned = order.schema === null ? [] : hidden;
   if (biases.length === 0 && banned.length === 0) return undefined;
   const bias = TokenBias.for(model);
   for (const [id, value] of biases) {
@@ -100,7 +99,7 @@ function penaltyOf(
  *
  * @param prompt its tokens, which `repetitionPenalty` counts
  * @param vocabulary the number of the model's tokens
- * @param hidden its control tokens that do not end an answer
+ * @param hidden its control tokens that do not end an answer and that its text lacks
  * @param style how an answer has calls of the request's tools, if there are any
  * @throws AppError `invalid` for a token that the model has not or that cannot be biased, a schema that cannot be used, or
  *   penalties that cannot be combined
@@ -138,15 +137,18 @@ export async function samplingOf(
         : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar }) }),
       ...(repeatPenalty === null ? {} : { repeatPenalty: repeatPenalty(answer) }),
     });
+  // What must be a call is no other JSON.
+  const answer = (use?.choice === 'auto' && order.schema) || undefined;
   const calling = async (written?: string) =>
     llama.createGrammar({
-      grammar: callGrammar(style as ToolStyle, use as ToolUse, written),
+      grammar: callGrammar(style as ToolStyle, use as ToolUse, written, answer),
     });
   if (use === null || style === null) {
-    const grammar = order.grammar && (await grammarOf(order.grammar, llama));
+    const grammar = order.schema && (await grammarOf(order.schema, llama));
     return { sampling: by(grammar), hasGrammar: grammar !== null, late: null };
   }
-  if (use.choice !== 'auto') return { sampling: by(await calling()), hasGrammar: true, late: null };
+  if (use.choice !== 'auto' || answer !== undefined)
+    return { sampling: by(await calling()), hasGrammar: true, late: null };
   const late = async (text: string) => {
     const written = begunCall(style, text);
     return written === null ? null : by(await calling(written));

@@ -87,15 +87,6 @@ export const chatBody = v.pipe(
   ),
   v.forward(
     v.partialCheck(
-      [['tools'], ['tool_choice'], ['response_format']],
-      ({ tools: given, tool_choice: choice, response_format: format }) =>
-        !given?.length || choice === 'none' || (format?.type ?? 'text') === 'text',
-      'must be text where the answer may be a call of one of tools',
-    ),
-    ['response_format'],
-  ),
-  v.forward(
-    v.partialCheck(
       [['logprobs'], ['top_logprobs']],
       ({ logprobs, top_logprobs: top }) => top == null || logprobs === true,
       'needs logprobs to be true',

@@ -67,13 +67,10 @@ export const responseFormat = v.variant('type', [
   }),
 ]);
 
-/** The grammar of such an answer; text needs none. */
-export function grammarOf(
+/** The schema of such an answer; text has none. */
+export function schemaOf(
   format: v.InferOutput<typeof responseFormat> | null | undefined,
-): PlaygroundRequest['grammar'] {
-  if (format?.type === 'json_object')
-    return format.schema == null ? { kind: 'json' } : { kind: 'json-schema', schema: format.schema };
-  return format?.type === 'json_schema'
-    ? { kind: 'json-schema', schema: format.json_schema.schema }
-    : undefined;
+): PlaygroundRequest['schema'] {
+  if (format?.type === 'json_object') return format.schema ?? { type: 'object' };
+  return format?.type === 'json_schema' ? format.json_schema.schema : undefined;
 }

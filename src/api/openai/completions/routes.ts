@@ -5,7 +5,7 @@ import { type ChatBody, chatBody, completionBody, promptsOf } from './bodies.ts'
 import { chatSpelling, complete, textSpelling } from './complete.ts';
 import { messagesOf } from './messages.ts';
 import { createRequestOf } from './request.ts';
-import { grammarOf } from './response-format.ts';
+import { schemaOf } from './response-format.ts';
 import { chatCompletion, chatEvent, completion } from './schemas.ts';
 import { toolUseOf } from './tools.ts';
 
@@ -59,7 +59,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
           ...requestOf(body, body.max_completion_tokens ?? body.max_tokens, exchange),
           asBase: body.as_base ?? undefined,
           logprobs: body.logprobs ? (body.top_logprobs ?? 0) : null,
-          grammar: grammarOf(body.response_format),
+          schema: schemaOf(body.response_format),
         };
         const count = body.n ?? 1;
         return complete(playground, exchange, [request], body.model, count, chatSpelling, streaming(body));

@@ -132,14 +132,5 @@ export const responseBody = v.pipe(
     ),
     ['tool_choice'],
   ),
-  v.forward(
-    v.partialCheck(
-      [['tools'], ['tool_choice'], ['text']],
-      ({ tools, tool_choice: choice, text: asked }) =>
-        !tools?.length || choice === 'none' || (asked?.format?.type ?? 'text') === 'text',
-      'must be text where the answer may be a call of one of tools',
-    ),
-    ['text', 'format'],
-  ),
 );
 export type ResponseBody = v.InferOutput<typeof responseBody>;

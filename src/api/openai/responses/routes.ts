@@ -7,7 +7,7 @@ import type { Exchange } from '../../../http/exchange.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { messagesOf } from '../completions/messages.ts';
 import { createRequestOf } from '../completions/request.ts';
-import { grammarOf } from '../completions/response-format.ts';
+import { schemaOf } from '../completions/response-format.ts';
 import { toolUseOf } from '../completions/tools.ts';
 import { deleted, limitOf } from '../fine-tuning/file-schemas.ts';
 import { badCursor, pageOf } from '../page.ts';
@@ -127,7 +127,7 @@ export function responseRoutes({ access, modelReferences, playground }: Services
           ...requestOf(body, body.max_output_tokens, exchange),
           asBase: body.as_base ?? undefined,
           logprobs: isRated ? (body.top_logprobs ?? 0) : null,
-          grammar: grammarOf(
+          schema: schemaOf(
             format?.type === 'json_schema' ? { type: format.type, json_schema: format } : format,
           ),
         };
