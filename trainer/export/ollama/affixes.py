@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from trainer.data.template import common_length
 from trainer.protocol.failures import Failure
 
-Render = Callable[[list[dict[str, str]], bool], str]
+Render = Callable[[list[dict[str, Any]], bool], str]
 
 
 class NotExpressible(ValueError):
@@ -33,28 +34,36 @@ class Affixes:
     dropped: tuple[str, ...] = ()
     late: bool = False
 
-    def render(self, messages: list[dict[str, str]]) -> str:
+    def render(self, messages: list[dict[str, Any]]) -> str:
         """The prompt that the Go template makes."""
-        text = self.head if messages[0]["role"] == "system" else self.head + self.default
+        texts = [self.message(messages, number) for number in range(len(messages))]
+        return self.opening(messages) + "".join(texts) + self.generation
+
+    def opening(self, messages: list[dict[str, Any]]) -> str:
+        """What stands before the first message."""
+        return self.head if messages[0]["role"] == "system" else self.head + self.default
+
+    def message(self, messages: list[dict[str, Any]], number: int) -> str:
+        """The text of one of the messages."""
+        message = messages[number]
+        before, after = self.around[message["role"]]
+        if self.late and message["role"] == "system":
+            return ""
         system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
-        for number, message in enumerate(messages):
-            before, after = self.around[message["role"]]
-            follows = number > 0 and messages[number - 1]["role"] == "system"
-            if self.late and message["role"] == "system":
-                continue
-            if self.late and system and number == len(messages) - 1:
-                before = self.around["system"][0] + system + (self.joint or "")
-            elif self.joint is not None and not self.late and follows and message["role"] == "user":
-                before = self.joint
-            text += before + message["content"] + after
-        return text + self.generation
+        follows = number > 0 and messages[number - 1]["role"] == "system"
+        if self.late and system and number == len(messages) - 1:
+            before = self.around["system"][0] + system + (self.joint or "")
+        elif self.joint is not None and not self.late and follows and message["role"] == "user":
+            before = self.joint
+        return before + message["content"] + after
 
 
 def _say(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
 
-def _cut(text: str, *contents: str) -> list[str]:
+def cut(text: str, *contents: str) -> list[str]:
+    """The pieces of `text` around `contents`."""
     pieces = []
     for content in contents:
         before, found, text = text.partition(content)
@@ -83,7 +92,7 @@ def find_affixes(render: Render, bos: str = "") -> Affixes:
 def _affixes(render: Render, bos: str) -> Affixes:
     u, a, w, s = "uQ1u", "aQ2a", "wQ3w", "sQ4s"
     prompt = render([_say("user", u), _say("assistant", a), _say("user", w)], True)
-    first, answered, again, last = _cut(prompt, u, a, w)
+    first, answered, again, last = cut(prompt, u, a, w)
     # Where a message ends and the next begins does not matter to prompts. It is as without a prompt, if that
     # fits.
     ended = _after(render, _say("user", u))
@@ -106,7 +115,7 @@ def _affixes(render: Render, bos: str) -> Affixes:
         return Affixes(head, default, around, last.removeprefix(ended))
     if s not in with_system:
         return Affixes(head, default, around, last.removeprefix(ended), dropped=("system",))
-    before, between, _ = _cut(with_system, s, u)
+    before, between, _ = cut(with_system, s, u)
     after = between.removesuffix(begun)
     if not between.endswith(begun):
         after, joint = "", between

@@ -2,64 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.export.ollama.affixes import Affixes, NotExpressible, Render, find_affixes, kept
+from trainer.export.ollama.go_template import go_template, lost
+from trainer.export.ollama.tool_affixes import ToolAffixes, find_tool_affixes
 
 if TYPE_CHECKING:
     from trainer.data.template import Template
-
-# What ends a text in a Modelfile or in its template language.
-DELIMITERS = ("{{", "}}", '"""')
-
-
-def go_template(affixes: Affixes) -> str:
-    """The template in Ollama's Go syntax."""
-    default = affixes.default and (
-        f'{{{{ if and (eq $i 0) (ne $m.Role "system") }}}}{_literal(affixes.default)}{{{{ end }}}}'
-    )
-    branches, joint = [], _literal(affixes.joint or "")
-    for role, (before, after) in affixes.around.items():
-        text, content = _literal(before), "{{ $m.Content }}"
-        if affixes.late and role == "system":
-            text = content = ""
-        elif affixes.late and role == "user":
-            system = _literal(affixes.around["system"][0]) + "{{ $.System }}" + joint
-            is_last = "and $.System (eq (len (slice $.Messages $i)) 1)"
-            text = f"{{{{ if {is_last} }}}}{system}{{{{ else }}}}{text}{{{{ end }}}}"
-        elif affixes.joint is not None and role == "user":
-            text = f"{{{{ if $s }}}}{joint}{{{{ else }}}}{text}{{{{ end }}}}"
-        branches.append(f'if eq $m.Role "{role}" }}}}{text}{content}{_literal(after)}')
-    branches += [f'if eq $m.Role "{role}" }}}}' for role in affixes.dropped]
-    # Go stops here with an error that quotes this. Without it, the message would be left out in silence.
-    refusal = '{{ else }}{{ index "" "no such role in this template" }}{{ end }}'
-    begin = follows = ""
-    if affixes.joint is not None and not affixes.late:
-        begin, follows = "{{ $s := false }}", '{{ $s = eq $m.Role "system" }}'
-    each = f"{default}{{{{ {'{{ else '.join(branches)}{refusal}{follows}"
-    return (
-        f"{_literal(affixes.head)}{begin}{{{{ range $i, $m := .Messages }}}}{each}{{{{ end }}}}"
-        f"{_literal(affixes.generation)}"
-    )
-
-
-def _literal(text: str) -> str:
-    """Fixed text in a Go template in a Modelfile."""
-    escaped = "|".join(map(re.escape, [*DELIMITERS, *_lost(text)]))
-
-    def constant(found: re.Match[str]) -> str:
-        letters = (letter if " " < letter < "\x7f" else f"\\U{ord(letter):08x}" for letter in found[0])
-        return '{{ "' + "".join(letters).replace('"', '\\"') + '" }}'
-
-    # A brace before the delimiter of what follows would be part of it.
-    return re.sub(rf"\{{*(?:{escaped})+|\{{+\Z", constant, text)
-
-
-def _lost(text: str) -> list[str]:
-    """The letters of a text that Ollama does not read: those that Go does not call printable."""
-    return sorted({letter for letter in text if not letter.isprintable() and letter not in "\n\r\t"})
 
 
 def _stop(text: str) -> str:
@@ -81,9 +32,10 @@ def write(gguf: str, template: Template, render: Render, adds_bos: bool, adapter
             f"# {words} stays in the prompt; the model's own template leaves it out."
             for words in kept(render, affixes, tags)
         ]
+        tools = _tools(template, render, affixes, lines)
         if adds_bos and template.bos_token:
             affixes = replace(affixes, head=affixes.head.removeprefix(template.bos_token))
-        lines.append(f'TEMPLATE """{go_template(affixes)}"""')
+        lines.append(f'TEMPLATE """{go_template(affixes, tools)}"""')
     except NotExpressible as reason:
         lines += [
             f"# There is no TEMPLATE, because the model's own {reason}, which Ollama's language cannot say.",
@@ -91,7 +43,26 @@ def write(gguf: str, template: Template, render: Render, adds_bos: bool, adapter
             "# differ from those of the training.",
         ]
     # The engine stops at the end token without them, too.
-    lines += [f"PARAMETER stop {_stop(stop)}" for stop in template.stop if not _lost(stop)]
+    lines += [f"PARAMETER stop {_stop(stop)}" for stop in template.stop if not lost(stop)]
     # Ollama's own (1.1) makes a trained word less likely each time.
     lines.append("PARAMETER repeat_penalty 1")
     return "\n".join(lines) + "\n"
+
+
+def _tools(template: Template, render: Render, affixes: Affixes, lines: list[str]) -> ToolAffixes | None:
+    """How the template writes tools, if it does and Ollama can; comments about it are added to `lines`."""
+    if template.tools is None or not template.tools["tools"] or not template.tools["calls"]:
+        return None
+    try:
+        tools = find_tool_affixes(render, affixes)
+    except NotExpressible as reason:
+        lines += [
+            f"# TEMPLATE has no tools, because the model's own {reason}, which Ollama's language",
+            "# cannot say.",
+        ]
+        return None
+    lines += [
+        "# Ollama sorts the properties of tools and the arguments of calls by name, and drops keys of tools",
+        "# that it does not know, such as `default`: only then do prompts differ from those of the training.",
+    ]
+    return tools

@@ -11,15 +11,21 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from trainer.data import template as templates
+from trainer.data.tools import conversation
 from trainer.export.ollama import modelfile
 from trainer.model.tokenizer import adds_bos
 from trainer.tests import export_fixture, tiny
-from trainer.tests.export.test_modelfile import BEGINS_FIRST, BEGINS_LAST, ENDING, talk
+from trainer.tests.chat import ONE_CALL, PARALLEL_CALLS, PUBLISHED, WEATHER
+from trainer.tests.export.ollama.test_modelfile import BEGINS_FIRST, BEGINS_LAST, ENDING, talk
+from trainer.tests.export.ollama.test_module import as_ollama
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 DEFAULT = (
     "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou help.<|im_end|>\n{% endif %}"
@@ -66,13 +72,10 @@ def ollama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         server.wait()
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [("llama", DEFAULT), ("mistral", BEGINS_LAST), ("gemma3", BEGINS_FIRST), ("qwen3", ENDING)],
-)
-def test_prompts_have_the_tokens_of_training(
+def create(
     ollama: dict[str, str], tmp_path: Path, kind: str, text: str
-) -> None:
+) -> tuple[PreTrainedTokenizerBase, templates.Template]:
+    """Makes the model `kind` with the chat template `text` in Ollama."""
     from transformers import AutoTokenizer
 
     base = export_fixture.make_base(kind, tmp_path / "base")
@@ -92,9 +95,36 @@ def test_prompts_have_the_tokens_of_training(
     )
     (tmp_path / "Modelfile").write_text(written)
     subprocess.run(["ollama", "create", kind, "-f", "Modelfile"], cwd=tmp_path, env=ollama, check=True)
+    return tokenizer, chosen
+
+
+def count(ollama: dict[str, str], kind: str, **asked: Any) -> int:
+    """The number of tokens of the prompt that Ollama makes of a request."""
+    options = {"temperature": 0, "num_predict": 1}
+    body = {"model": kind, "stream": False, "options": options, **asked}
+    return ask(ollama["OLLAMA_HOST"], "/api/chat", body)["prompt_eval_count"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("llama", DEFAULT), ("mistral", BEGINS_LAST), ("gemma3", BEGINS_FIRST), ("qwen3", ENDING)],
+)
+def test_prompts_have_the_tokens_of_training(
+    ollama: dict[str, str], tmp_path: Path, kind: str, text: str
+) -> None:
+    tokenizer, chosen = create(ollama, tmp_path, kind, text)
     for messages in TALKS:
         prompt = templates.render(chosen, messages, True)
-        options = {"temperature": 0, "num_predict": 1}
-        body = {"model": kind, "messages": messages, "stream": False, "options": options}
-        found = ask(ollama["OLLAMA_HOST"], "/api/chat", body)["prompt_eval_count"]
-        assert found == len(tokenizer(prompt, add_special_tokens=False).input_ids), prompt
+        expected = len(tokenizer(prompt, add_special_tokens=False).input_ids)
+        assert count(ollama, kind, messages=messages) == expected, prompt
+
+
+def test_prompts_with_tools_have_the_tokens_of_training(ollama: dict[str, str], tmp_path: Path) -> None:
+    text = (PUBLISHED / "qwen2_5.jinja").read_text(encoding="utf-8")
+    tokenizer, chosen = create(ollama, tmp_path, "llama", text)
+    shown = ask(ollama["OLLAMA_HOST"], "/api/show", {"model": "llama"})
+    assert "tools" in shown["capabilities"]
+    for asked in (ONE_CALL[:1], ONE_CALL[:3], PARALLEL_CALLS[:4]):
+        prompt = templates.render(chosen, conversation({"tools": [WEATHER]}, asked), True)
+        expected = len(tokenizer(prompt, add_special_tokens=False).input_ids)
+        assert count(ollama, "llama", messages=as_ollama(asked), tools=[WEATHER]) == expected, prompt

@@ -1,0 +1,1 @@
+"""The Modelfile of an export."""
