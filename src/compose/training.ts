@@ -87,7 +87,14 @@ export function composeTraining(
     hubModels: createHubModels({ store, frames, selection, sizeOf, logger, command: config, hub }),
     planner,
     previewer,
-    datasetAnalysis: createDatasetAnalysis({ datasets, store: store.datasets, judges, previewer, frames }),
+    datasetAnalysis: createDatasetAnalysis({
+      datasets,
+      store: store.datasets,
+      judges,
+      previewer,
+      frames,
+      dataDir: config.dataDir,
+    }),
     recommendedSettings: async () => recommendedSettings(await settingsContext()),
     moving: createMoving({
       baseUrl: config.openAiBaseUrl,

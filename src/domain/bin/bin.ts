@@ -6,7 +6,7 @@ import type { Store } from '../../db/store.ts';
 import type { BinRow, RawRow, RowsOf } from '../../db/tables/bin.ts';
 import { AppError, asAppError } from '../../errors.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
-import { type GivingWay, givingWay, megabytes, roomOf } from '../machine/disk-room.ts';
+import { type GivingWay, givingWay, isShort, megabytes, roomOf } from '../machine/disk-room.ts';
 import { bytesOf } from './bytes-of.ts';
 
 /** What the bin keeps. */
@@ -171,11 +171,6 @@ export function createBin(options: BinOptions): Bin {
     return true;
   }
 
-  /** Whether uploads are about to be refused. What the database reserves may be free at the moment, and is no more than half of it. */
-  const isShort = async () => {
-    const room = await roomOf(dataDir);
-    return room !== null && room.freeBytes < 2 * room.keptFreeBytes;
-  };
   const maxBytes = async () =>
     options.maxBytes ?? ((await roomOf(dataDir))?.bytes ?? Number.MAX_SAFE_INTEGER) * diskPart;
 
@@ -218,7 +213,7 @@ export function createBin(options: BinOptions): Bin {
           : // Files are moved, which a folder on another disk does not allow.
             paths.some((path) => statSync(path, { throwIfNoEntry: false })?.dev !== dev)
             ? 'its files are on another disk'
-            : !permanently && !(await giveWay(async () => bytes() + size > limit || (await isShort())))
+            : !permanently && !(await giveWay(async () => bytes() + size > limit || (await isShort(dataDir))))
               ? 'the disk is nearly full'
               : null;
       if (whyNot !== null && permanently === false)
@@ -272,7 +267,7 @@ export function createBin(options: BinOptions): Bin {
     list: () => current().reverse().map(toEntry),
     bytes,
 
-    limitBytes: async () => ((await isShort()) && bytes() === 0 ? 0 : Math.floor(await maxBytes())),
+    limitBytes: async () => ((await isShort(dataDir)) && bytes() === 0 ? 0 : Math.floor(await maxBytes())),
 
     restore,
 

@@ -19,6 +19,12 @@ export async function roomOf(folder: string) {
   };
 }
 
+/** Whether uploads are about to be refused. What the database reserves may be free at the moment, and is no more than half of it. */
+export async function isShort(folder: string): Promise<boolean> {
+  const room = await roomOf(folder);
+  return room !== null && room.freeBytes < 2 * room.keptFreeBytes;
+}
+
 /** What gives way where a disk lacks bytes, such as the bin. */
 export interface GivingWay {
   /** The bytes that it has on a folder's disk. */

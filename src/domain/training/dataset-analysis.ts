@@ -97,14 +97,16 @@ export function createDatasetAnalysis(options: {
   readonly judges: Judges;
   readonly previewer: Previewer;
   readonly frames: FrameLog;
+  readonly dataDir: string;
 }): DatasetAnalysis {
-  const { datasets, store, judges, previewer, frames } = options;
+  const { datasets, store, judges, previewer, frames, dataDir } = options;
   let running = 0;
   const counted = new Map<string, readonly number[]>();
   const stored = createStoredAnalyses({
     datasets,
     store,
     frames,
+    dataDir,
     analyse: (name, signal) => analyse(name, rowsAlone, signal, () => {}),
   });
 

@@ -4,6 +4,7 @@ import type { DatasetStore } from '../../db/tables/datasets.ts';
 import type { NativeDuplicates } from '../../native/addon.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { FrameLog } from '../events/frame-log.ts';
+import { isShort } from '../machine/disk-room.ts';
 
 interface Found {
   readonly duplicates: NativeDuplicates;
@@ -22,9 +23,10 @@ export function createStoredAnalyses<Analysis extends Found>(options: {
   readonly datasets: Datasets;
   readonly store: Pick<DatasetStore, 'analysis' | 'keepAnalysis'>;
   readonly frames: FrameLog;
+  readonly dataDir: string;
   readonly analyse: (name: string, signal: AbortSignal) => Promise<Analysis>;
 }): StoredAnalyses<Analysis> {
-  const { datasets, store, frames, analyse } = options;
+  const { datasets, store, frames, dataDir, analyse } = options;
   const waiting = new Set<string>();
   let current: { name: string; stop: AbortController; end: Promise<unknown> } | null = null;
 
@@ -56,6 +58,8 @@ export function createStoredAnalyses<Analysis extends Found>(options: {
   async function look(name: string, signal: AbortSignal): Promise<void> {
     // After the answer to what has stored it.
     await pause();
+    // On a full disk, deletions need the little space that findings take, and that of a file that nothing has open.
+    if (await isShort(dataDir)) return;
     await keeping(name, () => analyse(name, signal));
     if (signal.aborted) return;
     frames.send('analysis', null, { dataset: name, what: 'duplicates', done: 1, total: 1 });
@@ -66,7 +70,7 @@ export function createStoredAnalyses<Analysis extends Found>(options: {
     const version = await datasets.version(name);
     const analysis = await work();
     const { exact, near, empty, padded } = analysis.duplicates;
-    if ((await datasets.version(name)) === version)
+    if (!(await isShort(dataDir)) && (await datasets.version(name)) === version)
       store.keepAnalysis(name, { version, analysis }, exact + near + empty + padded);
     return analysis;
   }
