@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { PassThrough, pipeline } from 'node:stream';
 import * as v from 'valibot';
 import { AppError } from '../errors.ts';
 import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
@@ -125,10 +126,12 @@ export function readForeignRows(
       else reject(broken(crash.join(' ') || `it ended with ${killedBy ?? code}`));
     });
   });
-  if (!run) child.stdout.resume();
+  // Once the process has exited, Node discards what nothing reads yet.
+  const rows = pipeline(child.stdout, new PassThrough(), () => undefined);
+  if (!run) rows.resume();
   // Whoever awaits it later still gets the error.
   ended.catch(() => undefined);
-  return { rows: child.stdout, ended };
+  return { rows, ended };
 }
 
 function parsed(line: string): unknown {

@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
+import { readConfig } from '../../src/config.ts';
+import { readForeignRows } from '../../src/trainer/import-rows.ts';
 import {
   type Answer,
   endAll,
@@ -509,6 +512,27 @@ test('uploads above the limit and gzip bombs are refused', async () => {
   assert.match((await run(many.id, {}, small)).error.message, /more than 200000 bytes/);
   assert.equal((await small.call('GET', '/api/datasets')).body.datasets, []);
   await small.end();
+});
+
+test('rows that are read after the process has ended are all there', async () => {
+  const path = join(folder, 'late.jsonl');
+  writeFileSync(path, '{"question":"What?","answer":"That."}\n'.repeat(10));
+  const { rows, ended } = readForeignRows(
+    readConfig([], { HOME: folder }, folder),
+    {
+      paths: [path],
+      scratch: folder,
+      limitBytes: 1e6,
+      mapping: { target: 'input-output', columns: { input: 'question', output: 'answer' } },
+      run: true,
+      skipInvalid: false,
+      rowsAt: null,
+    },
+    AbortSignal.timeout(60_000),
+    () => {},
+  );
+  await ended;
+  assert.is(await text(rows), '{"input":"What?","output":"That."}\n'.repeat(10));
 });
 
 test.run();
