@@ -29,17 +29,12 @@ export function composeTraining(
   warm: WarmTrainer,
   onTrainings: () => void,
 ) {
-  const { jobsDir, logsDir, limits } = config;
+  const { dataDir, jobsDir, logsDir, limits, defaultBatchSize } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits, bin);
   const selection = createSelection({ store: store.session, registry, hub, sizeOf });
-  const { defaultBatchSize } = config;
-  const settingsContext = createSettingsContext({
-    machine,
-    registry,
-    defaultBatchSize,
-    cluster: config.cluster !== null,
-  });
+  const cluster = config.cluster !== null;
+  const settingsContext = createSettingsContext({ machine, registry, defaultBatchSize, cluster });
   const judges = { registry, datasets, settingsContext, sizeOf };
   const earlierRuns = createEarlierRuns(store);
   const bytesPerRow = (name: string) => {
@@ -50,7 +45,7 @@ export function composeTraining(
     ...judges,
     machine,
     selection,
-    dataDir: config.dataDir,
+    dataDir,
     earlierRuns,
     otherRuns: createRunsUnderway({ store, jobsDir, share }),
   });
@@ -93,7 +88,7 @@ export function composeTraining(
       judges,
       previewer,
       frames,
-      dataDir: config.dataDir,
+      dataDir,
     }),
     recommendedSettings: async () => recommendedSettings(await settingsContext()),
     moving: createMoving({
@@ -105,7 +100,7 @@ export function composeTraining(
       },
       datasets,
       imports,
-      recordsPath: join(config.dataDir, 'moved', 'openai.json'),
+      recordsPath: join(dataDir, 'moved', 'openai.json'),
       recommend: async () => ({
         baseModel: selection.recommend((await machine()).profile, 'text-generation').recommended,
         recommended: recommendedSettings(await settingsContext()),
@@ -136,7 +131,7 @@ export function composeTraining(
       },
       machine: {
         share,
-        cluster: config.cluster !== null,
+        cluster,
         takeTrace: live.takeTrace,
         onActive: (ids) => {
           engine.setTrainingActive(ids.length > 0);
