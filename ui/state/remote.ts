@@ -13,6 +13,7 @@ export interface Known<T> {
 export class Remote<T> extends Store<Known<T>> {
   readonly #read: () => Promise<T>;
   #newest = 0;
+  #loaded = Promise.resolve();
 
   constructor(read: () => Promise<T>) {
     super({ value: null, error: null, loading: false });
@@ -30,11 +31,16 @@ export class Remote<T> extends Store<Known<T>> {
     this.set({ value, error: null, loading: false });
   }
 
-  /** Reloads the value; outdated responses are dropped. */
+  /** Reloads the value; outdated responses are dropped. Ends when the newest request has. */
   async refresh(): Promise<void> {
     this.#newest += 1;
     const mine = this.#newest;
     this.set({ ...this.value, loading: true });
+    this.#loaded = this.#load(mine);
+    for (let waited = null; waited !== this.#loaded; await waited) waited = this.#loaded;
+  }
+
+  async #load(mine: number): Promise<void> {
     try {
       const value = await this.#read();
       if (mine === this.#newest) this.set({ value, error: null, loading: false });
