@@ -336,6 +336,8 @@ test('a run and a dataset that are deleted on their pages are asked for no more,
   await sees(compared.page, 'train_1: It was deleted.');
 
   await here.page.goto(`${service.url}/datasets/small.jsonl`);
+  // Nothing is being asked for while it is deleted.
+  await here.page.waitForLoadState('networkidle');
   await here.page.getByRole('button', { name: 'Delete…' }).click();
   await here.page.getByRole('button', { name: 'Delete dataset' }).click();
   await here.page.waitForURL(/\/datasets$/);
