@@ -16,6 +16,7 @@ const VERBS = {
   import: 'move fine-tuning files and jobs from OpenAI   openai [--list]',
   cluster: 'start or stop the head of a cluster on this machine   start [--host ADDRESS] [--port N] | stop',
   join: 'train for the cluster of another machine until Ctrl+C   HOST:PORT',
+  mcp: 'serve agents over the Model Context Protocol on standard input and output',
   doctor: 'check each part of the installation',
 };
 

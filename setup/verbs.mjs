@@ -11,6 +11,7 @@ const bundles = {
   import: ['main.js', 'import'],
   cluster: ['main.js', 'cluster'],
   join: ['main.js', 'join'],
+  mcp: ['main.js', 'mcp'],
   doctor: ['main.js', 'doctor'],
   demo: ['demo.js'],
 };

@@ -8,7 +8,7 @@ import { parse as parseDotenv } from 'dotenv';
 import { type AccessMode, accessModes, type KeyScope, keyScopeNames } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
-const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'doctor'] as const;
+const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'mcp', 'doctor'] as const;
 export type Verb = (typeof verbs)[number];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The HTTP engines (`src/http/engines`). */
@@ -318,7 +318,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
   }
   const { values, positionals } = parsed;
   const verb = oneOf('The command', positionals[0] ?? 'serve', verbs);
-  if (positionals.length > 1 && ['serve', 'stop', 'doctor'].includes(verb)) {
+  if (positionals.length > 1 && ['serve', 'stop', 'mcp', 'doctor'].includes(verb)) {
     throw new AppError('invalid', `One command at a time: got "${positionals.join(' ')}".`);
   }
   const installDir = resolve(env.HONE_INSTALL_DIR ?? dirname(dirname(fileURLToPath(import.meta.url))));

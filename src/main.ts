@@ -3,6 +3,7 @@ import { runDoctor } from './commands/doctor.ts';
 import { runImport } from './commands/import-openai.ts';
 import { joinCluster } from './commands/join.ts';
 import { runKeyCommand } from './commands/key.ts';
+import { runMcp } from './commands/mcp.ts';
 import { serve } from './commands/serve.ts';
 import { stopService } from './commands/stop.ts';
 import { readConfig } from './config.ts';
@@ -17,6 +18,7 @@ async function main(): Promise<void> {
   else if (config.verb === 'import') process.exitCode = await runImport(config);
   else if (config.verb === 'cluster') await runClusterCommand(config);
   else if (config.verb === 'join') process.exitCode = await joinCluster(config);
+  else if (config.verb === 'mcp') await runMcp(config);
   else process.exitCode = await runDoctor(config);
 }
 

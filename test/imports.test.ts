@@ -79,6 +79,7 @@ const ownLibrary: Record<string, readonly string[]> = {
   'better-sqlite3-node20': ['src/db/'],
   'node-llama-cpp': ['src/inference/'],
   '@huggingface/hub': ['src/hub/'],
+  '@modelcontextprotocol/server': ['src/api/mcp/'],
 };
 
 const importLine =

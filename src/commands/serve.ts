@@ -5,6 +5,7 @@ import { createFinetuneFace } from '../api/finetune/face.ts';
 import { createFlatFace } from '../api/flat/face.ts';
 import { createHoneFace } from '../api/hone/face.ts';
 import { trainingSocket } from '../api/hone/frames/socket.ts';
+import { createMcpFace } from '../api/mcp/face.ts';
 import { createOpenAiFace } from '../api/openai/face.ts';
 import { removeLocalService, writeLocalService } from '../client/local-service.ts';
 import { composeCore } from '../compose/core.ts';
@@ -63,7 +64,7 @@ export async function openService(config: Config, logger: Logger): Promise<OpenS
   };
   server = createServer({
     engine,
-    ...composeFaces(services),
+    ...composeFaces(services, (outer, request) => (server as Server).ask(outer, request)),
     allowedHosts: config.allowedHosts,
     allowedOrigins: config.allowedOrigins,
     trustedProxies: config.trustedProxies,
@@ -141,21 +142,18 @@ function tryToWrite(logger: Logger, write: () => void): void {
   }
 }
 
-function composeFaces(services: Services): Pick<ServerOptions, 'faces' | 'fallback'> {
-  const faces: Face[] = [
+function composeFaces(services: Services, ask: Server['ask']): Pick<ServerOptions, 'faces' | 'fallback'> {
+  const described: Face[] = [
     ...[createFinetuneFace(services), createFlatFace(services), createOpenAiFace(services)],
     createAnthropicFace(services),
   ];
-  const hone = createHoneFace(services, () =>
-    buildOpenApi(
-      faces,
-      { title: 'Hone', version: services.version },
-      trainingSocket,
-      services.access.cookieName,
-    ),
-  );
-  faces.push(hone);
-  return { faces, fallback: hone };
+  const { version, access } = services;
+  const openApi = () =>
+    buildOpenApi(described, { title: 'Hone', version }, trainingSocket, access.cookieName);
+  const hone = createHoneFace(services, openApi);
+  described.push(hone);
+  // Its methods describe themselves.
+  return { faces: [...described, createMcpFace(version, openApi, ask)], fallback: hone };
 }
 
 async function listen(config: Config, lock: InstanceLock, server: Server): Promise<number> {

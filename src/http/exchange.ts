@@ -21,6 +21,9 @@ const keptHeaders = [
   'range',
   'if-range',
   'sec-fetch-site',
+  'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
 ] as const;
 type KeptHeader = (typeof keptHeaders)[number];
 /** Needed before the first await alone: these are not copied for requests that are answered later. */

@@ -9,6 +9,7 @@ import { createPeers, isLocalHost, localPeer } from './access/peers.ts';
 import type { Call, Engine } from './engines/engine.ts';
 import { withErrorHeaders } from './error-reply.ts';
 import { Exchange } from './exchange.ts';
+import { createInnerCall, type InnerReply, type InnerRequest } from './inner-call.ts';
 import { Reply } from './reply.ts';
 import { type Face, runRoute } from './route.ts';
 import { areaOf, createRouter } from './router.ts';
@@ -37,6 +38,8 @@ export interface Server {
    * @throws AppError `conflict` when the port is in use or may not be used.
    */
   listen(host: string, port: number): Promise<number>;
+  /** Answers a request as if the client of `outer` had sent it, with the same credentials; ends early when that client leaves. */
+  ask(outer: Exchange, request: InnerRequest): Promise<InnerReply>;
   /** Stops accepting, and closes sockets and idle connections. */
   close(): void;
 }
@@ -182,6 +185,26 @@ export function createServer(options: ServerOptions): Server {
     return new Reply(reply.status, reply.body, { ...reply.headers, allow: methods });
   }
 
+  function ask(outer: Exchange, request: InnerRequest): Promise<InnerReply> {
+    const headers: Record<string, string> =
+      request.body === null ? {} : { 'content-type': 'application/json' };
+    for (const name of ['host', 'authorization', 'x-api-key', 'cookie'] as const) {
+      const value = outer.header(name);
+      if (value !== undefined) headers[name] = value;
+    }
+    return new Promise((resolve, reject) => {
+      const { signal } = outer;
+      signal.addEventListener('abort', () => reject(new AppError('invalid', 'The client has left.')));
+      const exchange = new Exchange(
+        createInnerCall(request, headers, signal, resolve),
+        outer.peer,
+        outer.shown,
+      );
+      serve(exchange);
+      exchange.keep();
+    });
+  }
+
   const app = options.engine.createApp({
     request: (call) => {
       const { repeated, proxied } = scanHead(call);
@@ -195,6 +218,7 @@ export function createServer(options: ServerOptions): Server {
   });
   return {
     broadcast,
+    ask,
     listen: async (host, port) => {
       onlyLocal = isLocalHost(host);
       const found = await app.listen(host, port);
