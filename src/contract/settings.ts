@@ -399,6 +399,15 @@ export const settings = {
     empty: 'by the rows',
     help: 'learn trains the reasoning of rows, off turns the model’s thinking off, keep leaves it as its template has it. By the rows: learn if any has reasoning, else keep.',
   },
+  tool_syntax: {
+    label: 'Syntax of tools',
+    kind: 'choice',
+    choices: ['template', 'hermes'],
+    recommended: 'template',
+    before: 'template',
+    group: 'basics',
+    help: 'How tools and calls are written, if rows have them. template is the syntax of the model’s chat template; hermes adds that of Hermes to it, for models whose template has none.',
+  },
   save_steps: {
     label: 'Checkpoint interval',
     kind: 'integer',

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { withParts } from '../../src/domain/playground/answer-parts.ts';
@@ -169,6 +170,13 @@ test('calls follow reasoning, and gpt-oss writes them in a channel', async () =>
 test('without parallel calls the first one counts', async () => {
   const call = `<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>`;
   assert.equal(await read(hermes, `${call}\n${call}`, null, { parallel: false }), ['', ['find', '{}']]);
+});
+
+test('what the trainer gave the syntax of Hermes is known by its mark, whatever its template has', () => {
+  const source = readFileSync(new URL('../../trainer/data/beginnings/hermes.py', import.meta.url), 'utf8');
+  const mark = /^MARK = "(.*)"$/m.exec(source)?.[1];
+  for (const own of ['', '[TOOL_CALLS]', '<arg_key>'])
+    assert.is(toolStyleOf(`${mark}${own}`)?.name, 'hermes', own);
 });
 
 test.run();

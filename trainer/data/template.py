@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from trainer.data import normalizer, tools
 from trainer.data import thinking as reasoning
-from trainer.data.content_parts import reading_texts
+from trainer.data.beginnings.content_parts import reading_texts
+from trainer.data.beginnings.hermes import with_hermes
+from trainer.data.beginnings.tool_use import with_tool_use
 from trainer.data.tools import Given
 from trainer.model.tokenizer import adds_bos
 from trainer.protocol.failures import Failure
@@ -86,9 +88,10 @@ def choose(
     config: ModelConfig,
     use_chat_template: bool | None,
     thinking: str = "keep",
+    tool_syntax: str = "template",
 ) -> Template:
     """The template for `tokenizer`; it is also set on the tokenizer, so that saving includes it. `thinking`
-    is one of keep, off and learn.
+    is one of keep, off and learn, `tool_syntax` one of template and hermes.
 
     With `use_chat_template` None it is the model's own if there is one. Failure `bad_tokenizer` when
     `use_chat_template` is true and there is none, or when the tokenizer has no token to end an answer with.
@@ -120,6 +123,8 @@ def choose(
         return lambda messages, generation, variables=None: render(made, messages, generation, variables)
 
     text = reading_texts(text, lambda text, messages: with_text(text)(messages, False))
+    if tool_syntax == "hermes":
+        text = with_hermes(text, with_text(text))
     text = reasoning.prepare(text, thinking, with_text)
     tokenizer.chat_template = text
     template = Template(
@@ -294,11 +299,12 @@ def context_length(tokenizer: PreTrainedTokenizerBase, config: ModelConfig) -> i
 
 
 def _own_template(tokenizer: PreTrainedTokenizerBase) -> str | None:
-    """The tokenizer's chat template; the default one of several."""
+    """The tokenizer's chat template; of several the default one, and for tools that for them."""
     own = tokenizer.chat_template
-    if isinstance(own, dict):
-        return own.get("default") or next(iter(own.values()), None)
-    return own or None
+    if not isinstance(own, dict):
+        return own or None
+    text = own.get("default") or next(iter(own.values()), None)
+    return with_tool_use(text, own["tool_use"]) if text and "tool_use" in own else text
 
 
 def _freeze(text: str) -> str:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Given = dict[str, Any]
 
 ADVICE = (
-    "Choose a model whose chat template has tools, such as an instruction-tuned one of Qwen2.5, Qwen3, Llama "
-    "3.1 or Mistral, or remove the tools and tool calls from the rows."
+    "Set tool_syntax to hermes, or choose a model whose chat template has tools, such as an "
+    "instruction-tuned one of Qwen2.5, Qwen3, Llama 3.1 or Mistral, or remove tools and calls from the rows."
 )
 
 

@@ -83,7 +83,8 @@ def walk(spec: Spec, scratch: Path, report: Report) -> dict[str, object]:
     _spare_imports(spec, own)
     config = complete_config(base)
     tokenizer = load_tokenizer(base)
-    template = templates.choose(tokenizer, own, spec.settings.use_chat_template)
+    settings = spec.settings
+    template = templates.choose(tokenizer, own, settings.use_chat_template, tool_syntax=settings.tool_syntax)
     part = cut(own, weights.index_checkpoint(base))
     texts, expected = sample_texts(spec, template, tokenizer)
     trial = Trial(spec, scratch, base, part, template, tokenizer, texts, expected)

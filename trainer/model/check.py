@@ -60,6 +60,7 @@ LARGEST = {
             "added_tokens.json",
             "chat_template.jinja",
             "chat_template.json",
+            view.TOOL_TEMPLATE,
         ),
         2**24,
     ),

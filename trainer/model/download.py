@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # Weights as safetensors, configuration and tokenizer: never a pickle file or code.
 WANTED = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken"]
-UNWANTED = ["*/*", "consolidated*", "training_args*", "optimizer*"]
+# No folders but for the chat templates in them, whose names alone end with an a.
+UNWANTED = ["*/*[!a]", "consolidated*", "training_args*", "optimizer*"]
 SMALL = ["*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken"]
 
 # Environment variables that may contain the hub token.

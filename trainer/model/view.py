@@ -3,7 +3,8 @@
 A view is a folder with links to the files that a loader may open, each of which lies in the model's folder,
 and with the model's configuration, reduced (`trainer.model.reduced`) and as transformers reads it
 (`trainer.model.unread`). What it does not have, no loader finds: programs, pickles, configurations of
-adapters and processors, further folders.
+adapters and processors, further folders (but for
+`TOOL_TEMPLATE`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from trainer.protocol.model_config import ModelConfig
 
 TEMPLATE = "chat_template.jinja"
+# A further template for conversations with tools; other further ones are of no use.
+TOOL_TEMPLATE = "additional_chat_templates/tool_use.jinja"
 # Vocabularies and templates, by name or ending.
 LINKED = (
     "added_tokens.json",
@@ -65,6 +68,10 @@ def make_view(model: Path, folder: Path) -> Path:
             path = find(model, name)
             if path is not None:
                 _link(path, folder / name)
+    for_tools = find(model, TOOL_TEMPLATE)
+    if for_tools is not None:
+        (folder / TOOL_TEMPLATE).parent.mkdir()
+        _link(for_tools, folder / TOOL_TEMPLATE)
     template = _processor_template(model)
     if template is not None and not (folder / TEMPLATE).exists():
         (folder / TEMPLATE).write_text(template, "utf-8")

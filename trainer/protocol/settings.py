@@ -43,5 +43,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     workers: int = 1
     use_chat_template: bool | None
     thinking: str | None = "off"
+    tool_syntax: str = "template"
     save_steps: int | None
     save_total_limit: int

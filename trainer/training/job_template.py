@@ -26,7 +26,10 @@ def choose_template(job: Job) -> None:
         return
     count = 0 if job.shape == "text" else _rows_with_reasoning(job)
     mode = job.settings.thinking or ("learn" if count else "keep")
-    job.template = template.choose(job.tokenizer, job.config, job.settings.use_chat_template, mode)
+    settings = job.settings
+    job.template = template.choose(
+        job.tokenizer, job.config, settings.use_chat_template, mode, settings.tool_syntax
+    )
     if count and mode != "learn" and job.rank.first:
         job.warn(
             "reasoning_dropped",

@@ -148,6 +148,11 @@ const styles: readonly ToolStyle[] = [
   },
 ];
 
+/** What a chat template that Hone gave the syntax of Hermes has in it (`MARK` in hermes.py), whatever else it has. */
+const hermesMark = '{#- Tools in the syntax of Hermes -#}';
+
 /** The family of a chat template that writes calls; `null` if none is known. */
-export const toolStyleOf = (template: string): ToolStyle | null =>
-  template.includes('<arg_key>') ? null : (styles.find(({ isOf }) => isOf(template)) ?? null);
+export function toolStyleOf(template: string): ToolStyle | null {
+  if (template.includes(hermesMark)) return styles.find(({ name }) => name === 'hermes') ?? null;
+  return template.includes('<arg_key>') ? null : (styles.find(({ isOf }) => isOf(template)) ?? null);
+}

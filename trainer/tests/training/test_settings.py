@@ -344,6 +344,7 @@ SEEN = {
     "lora_dropout": "test_alpha_and_dropout_act",
     "target_modules": "test_rank_and_modules_are_the_adapter_s",
     "thinking": "data.test_thinking.test_the_rows_decide_and_what_is_dropped_is_said",
+    "tool_syntax": "training.test_shapes.test_tools_are_trained_in_the_syntax_of_hermes",
     "target_experts": "model.test_experts.test_experts_that_are_asked_for_train_and_are_merged",
     "warmup_ratio": "test_the_learning_rate_warms_up_and_follows_its_schedule",
     "lr_scheduler_type": "test_the_learning_rate_warms_up_and_follows_its_schedule",

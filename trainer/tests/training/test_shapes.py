@@ -180,10 +180,50 @@ def test_a_template_without_tools_is_refused_before_the_training(models, tmp_pat
     spec = jobs.make(tmp_path, models("llama", "chatml"), [conversation(ANSWERS[0]), TOOLS] * 6)
     failed = previewed(spec, 1)["failed"]
     assert failed["message"].startswith("Line 2 of the dataset: The model's chat template writes no tools")
-    assert "Choose a model whose chat template has tools" in failed["advice"]
+    assert "choose a model whose chat template has tools" in failed["advice"]
     assert jobs.train(spec) == 1
     assert jobs.journal(spec, "failed")[0]["message"] == failed["message"]
     assert not jobs.journal(spec, "metric")
+
+
+HERMES = '<tool_call>\n{"name": "find", "arguments": {"id": 7}}\n</tool_call>'
+
+
+def test_tools_are_trained_in_the_syntax_of_hermes(tmp_path):
+    model = tiny.build("llama", tmp_path / "model", "chatml", context=1024)
+    spec = jobs.make(tmp_path / "job", model, [TOOLS] * 12, tool_syntax="hermes")
+    (seen, *_) = previewed(spec, 1)["rows"]
+    learned = "".join(token["text"] for token in seen["tokens"] if token["labelled"])
+    assert learned == f"{HERMES}<|im_end|>team: shipping<|im_end|>"
+    assert jobs.train(spec) == 0
+    stored = json.loads((spec.parent / "artifacts" / "template.json").read_text("utf-8"))
+    assert stored["tools"]["tools"] and stored["source"] == "model"
+    adapter = spec.parent / "artifacts" / "adapter"
+    assert (adapter / "chat_template.jinja").read_text("utf-8") == stored["chat_template"]
+
+
+def test_preferences_of_calls_are_trained(tmp_path):
+    model = tiny.build("llama", tmp_path / "model", "chatml", context=1024)
+    asked, called = TOOLS["messages"][:2]
+    other = {**CALL, "function": {"name": "find", "arguments": '{"id":8}'}}
+    row = {
+        "tools": TOOLS["tools"],
+        "prompt": [asked],
+        "chosen": [called],
+        "rejected": [{**called, "tool_calls": [other]}],
+    }
+    after = {**row, "prompt": TOOLS["messages"][:3], "chosen": "team: shipping", "rejected": "No."}
+    spec = jobs.make(
+        tmp_path / "job",
+        model,
+        [row, after] * 6,
+        top={"strategy": "dpo"},
+        tool_syntax="hermes",
+        num_train_epochs=8,
+    )
+    assert jobs.train(spec) == 0
+    losses = jobs.losses(spec)
+    assert losses[max(losses)] < losses[1]
 
 
 @pytest.mark.parametrize("row", [conversation(ANSWERS[0]), {"text": "Once."}])
