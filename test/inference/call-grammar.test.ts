@@ -36,7 +36,7 @@ test('a grammar is read, with calls in parallel where the style has them', async
   const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
   for (const [template, begun, isParallel] of templates)
     for (const strict of [[], ['find']])
-      for (const written of [undefined, begun])
+      for (const written of ['', begun])
         for (const parallel of [true, false]) {
           const style = toolStyleOf(template);
           if (style === null) throw new Error(template);
@@ -55,7 +55,7 @@ test('an answer of a schema may stand in place of calls, behind the header of it
     const style = toolStyleOf(template);
     if (style === null) throw new Error(template);
     const schema = { properties: { team: { const: 'sales' } }, required: ['team'] };
-    const { accepts, write } = readGbnf(callGrammar(style, use, undefined, schema));
+    const { accepts, write } = readGbnf(callGrammar(style, use, '', schema));
     const header = style.name === 'gpt-oss' ? '<|channel|>final<|message|>' : '';
     assert.ok(accepts(header + json), style.name);
     assert.not.ok(accepts('{"team": "other"}') || accepts(`${header}${json} `), style.name);

@@ -19,8 +19,10 @@ export interface Question extends Sampling {
   /** The most tokens of the answer. */
   readonly limit: number;
   readonly temperature: number;
-  /** The text of the prompt if the answer begins with it. With `logprobs`, the tokens of the prompt are rated, too. */
-  readonly echo: string | null;
+  /** What the answer begins with: the text of the prompt, or of the end of it. */
+  readonly echo: string;
+  /** Whether the tokens of the prompt are rated, too, with `logprobs`. */
+  readonly ratesPrompt: boolean;
   /** How many likely tokens are told for each token of the answer; `null`: not even its own probability. */
   readonly logprobs: number | null;
   /** Whether what was evaluated of the prompt before, or for another request, is used. */
@@ -78,9 +80,9 @@ function createShown({ echo, onText }: Question, rating: PromptRating | null) {
     choices,
     text: () => text,
     add,
-    /** Repeats the prompt, once, if that was asked for. */
+    /** Repeats the prompt or its end, once. */
     begin(): void {
-      if (hasBegun || echo === null) return;
+      if (hasBegun || echo === '') return;
       hasBegun = true;
       choices.push(...(rating?.choices ?? []));
       add(echo, true);
@@ -90,10 +92,10 @@ function createShown({ echo, onText }: Question, rating: PromptRating | null) {
 
 /** Begins an answer in a slot, whose cached tokens are kept as far as the prompt begins with them. */
 export async function beginAnswer(slot: Slot, question: Question): Promise<Answering> {
-  const { prompt, limit, stream, signal, logprobs, echo } = question;
+  const { prompt, limit, stream, signal, logprobs, ratesPrompt } = question;
   const sequence: LlamaContextSequence = slot.sequence;
   const rating =
-    echo === null || logprobs === null ? null : createPromptRating(slot, prompt, logprobs, question.bytesOf);
+    ratesPrompt && logprobs !== null ? createPromptRating(slot, prompt, logprobs, question.bytesOf) : null;
   // Probabilities are not kept.
   const usesCache = question.cache && rating === null;
   // The last token must be evaluated again.

@@ -13,6 +13,7 @@ export function joinTokens<T extends number>(
   tokenize: (text: string) => readonly T[],
 ): T[] {
   const before = tokenize(prompt);
+  if (rest === '') return [...before];
   const whole = tokenize(prompt + rest);
   return before.some((token, index) => token !== whole[index]) ? [...before, ...tokenize(rest)] : [...whole];
 }

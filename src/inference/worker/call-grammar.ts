@@ -18,7 +18,7 @@ export const callable = ({ tools, choice }: ToolUse): Tool[] =>
   tools.filter(({ function: { name } }) => typeof choice === 'string' || choice.name === name);
 
 /** What every answer of calls begins with, up to the name of a tool. */
-const headOf = ({ begin, open, syntax }: ToolStyle): string =>
+export const headOf = ({ begin, open, syntax }: ToolStyle): string =>
   begin + open + (syntax === 'object' ? '{"name": "' : '');
 
 /**
@@ -37,11 +37,11 @@ export function begunCall(style: ToolStyle, text: string): string | null {
 
 /**
  * The grammar of an answer that is a call, or JSON of a schema instead, in the notation of llama.cpp (GBNF).
- * @param written what there is of it already, as `begunCall` has it; without it an object may have other white space
+ * @param written what there is of it already, of what every call begins with
  * @param answer the schema of an answer without calls; without it, the answer must be a call
  */
-export function callGrammar(style: ToolStyle, use: ToolUse, written?: string, answer?: Json): string {
-  const { begin, between, end, open, separator, close, key, syntax, final } = style;
+export function callGrammar(style: ToolStyle, use: ToolUse, written: string, answer?: Json): string {
+  const { between, end, separator, close, key, syntax, final } = style;
   const rules: string[] = [];
   /** A rule for JSON of a schema. */
   const json = (name: string, schema: Json) => rules.push(...readJsonSchema(schema, name).rules);
@@ -51,17 +51,12 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written?: string, an
   for (const [index, tool] of tools.entries()) {
     const { name } = tool.function;
     const named = `call${index}`;
-    const isFree = written !== undefined && !use.strict.includes(name);
+    // What it begins by itself is held only where that was asked for.
+    const isFree = use.choice === 'auto' && answer === undefined && !use.strict.includes(name);
     const given = isFree ? anything : argumentsOf(tool);
-    if (syntax === 'object' && written !== undefined) {
+    if (syntax === 'object') {
       json(`${named}-json`, given);
       rules.push(`${named} ::= ${literal(`${name}", "${key}": `)} ${named}-json "}"`);
-    } else if (syntax === 'object') {
-      json(`${named}-json`, given);
-      const member = (text: string) => `${literal(JSON.stringify(text))} gap ":" gap`;
-      rules.push(
-        `${named} ::= "{" gap ${member('name')} ${literal(JSON.stringify(name))} gap "," gap ${member(key)} ${named}-json gap "}"`,
-      );
     } else if (syntax === 'named') {
       json(`${named}-json`, given);
       rules.push(`${named} ::= ${literal(name + separator)} ${named}-json`);
@@ -74,25 +69,18 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written?: string, an
   }
   const several = use.parallel && (between !== '' || close !== '') ? `(${literal(between)} call)*` : '';
   const rule = (...parts: (string | undefined)[]) => parts.filter(Boolean).join(' ');
-  const first =
-    written === undefined
-      ? rule(literal(begin), 'call')
-      : rule(literal(headOf(style).slice(written.length)), 'called');
-  const opening = written === undefined ? open : headOf({ ...style, begin: '' });
+  const first = rule(literal(headOf(style).slice(written.length)), 'called');
+  const opening = headOf({ ...style, begin: '' });
   if (answer !== undefined) json('answer', answer);
   return [
     `root ::= ${rule(first, several, literal(end), answer && `| ${rule(literal(final), 'answer')}`)}`,
     `call ::= ${rule(literal(opening), 'called')}`,
     `called ::= ${rule(`( ${calls.join(' | ')} )`, literal(close))}`,
-    ...(syntax === 'object' && written === undefined ? [gapRule] : []),
     ...(syntax === 'gemma' ? gemmaRules(style.quote) : []),
     ...(syntax === 'tags' ? tagRules : []),
     ...rules,
   ].join('\n');
 }
-
-/** White space within JSON. */
-const gapRule = 'gap ::= | " " | "\\n" " "{0,16}';
 
 /** Any object in Gemma's notation. */
 const gemmaRules = (quote: string): string[] => [

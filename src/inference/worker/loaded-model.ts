@@ -11,6 +11,7 @@ import type { ToWorker } from '../protocol/messages.ts';
 import { joinTokens } from '../template/join-tokens.ts';
 import { leadingSpace } from '../template/leading-space.ts';
 import { readTemplate, type StoredTemplate } from '../template/render.ts';
+import { headOf } from './call-grammar.ts';
 import { createContention } from './contention.ts';
 import { createEmbeddings, type Embeddings } from './embeddings.ts';
 import { samplingOf } from './sampling.ts';
@@ -131,13 +132,16 @@ function createLoadedModel(
     return used;
   }
 
-  function promptOf(order: GenerateOrder, template: StoredTemplate): Token[] {
+  /** @param head what the answer to messages begins with. */
+  function promptOf(order: GenerateOrder, template: StoredTemplate, head: string): Token[] {
     const { input } = order;
     const tokenize = (text: string) => model.tokenize(template.normalize(text), true);
     if (input.kind === 'messages') {
       const { messages, thinking, continues, tools } = input;
-      if (!continues) return tokenize(template.render(messages, thinking, tools?.tools));
-      return joinTokens(template.renderBegun(messages, thinking, tools?.tools), tokenize);
+      const { prompt, rest } = continues
+        ? template.renderBegun(messages, thinking, tools?.tools)
+        : { prompt: template.render(messages, thinking, tools?.tools), rest: '' };
+      return joinTokens({ prompt, rest: rest + head }, tokenize);
     }
     if (input.kind === 'tokens') {
       const unknown = input.tokens.find((token) => token >= file.tokens.length);
@@ -169,13 +173,8 @@ function createLoadedModel(
     return [prefix, ...tokenize(before), suffix, ...tokenize(after), middle];
   }
 
-  /** The text that an answer begins with if it repeats its prompt. */
-  function echoOf(
-    { echo, input }: GenerateOrder,
-    prompt: readonly Token[],
-    bytesOf: Question['bytesOf'],
-  ): string | null {
-    if (!echo) return null;
+  /** The text of a prompt. */
+  function textOf({ input }: GenerateOrder, prompt: readonly Token[], bytesOf: Question['bytesOf']): string {
     if (input.kind === 'text') return input.text;
     const bytes = prompt.map((token, at) => bytesOf(token, prompt.slice(Math.max(0, at - 8), at)));
     return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(bytes));
@@ -222,7 +221,9 @@ function createLoadedModel(
       const use = order.input.kind === 'messages' ? order.input.tools : undefined;
       const style = use === undefined ? null : template.toolStyle;
       const tags = style === null ? own : toolTags;
-      const prompt = promptOf(order, template);
+      // What every call begins with need not be generated.
+      const head = style === null || use?.choice === 'auto' || order.maxTokens === 0 ? '' : headOf(style);
+      const prompt = promptOf(order, template, head);
       if (prompt.length === 0) throw new AppError('invalid', 'The prompt is empty.');
       if (prompt.length >= longest) {
         throw new AppError(
@@ -248,7 +249,8 @@ function createLoadedModel(
       return scheduler.answer({
         prompt,
         bytesOf,
-        echo: echoOf(order, prompt, bytesOf),
+        echo: order.echo ? textOf(order, prompt, bytesOf) : head,
+        ratesPrompt: order.echo,
         signal,
         onText,
         onBegun,
@@ -268,7 +270,7 @@ function createLoadedModel(
         toldStops: new Set(order.stop.filter((stop) => !isAnswer || !template.stop.includes(stop))),
         stream: createTextStream(
           stops,
-          order.input.kind === 'messages' && !order.input.continues ? lead : '',
+          order.input.kind === 'messages' && !order.input.continues && head === '' ? lead : '',
         ),
       });
     },

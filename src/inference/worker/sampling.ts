@@ -11,7 +11,7 @@ import { AppError } from '../../errors.ts';
 import type { GenerateOrder, ToolUse } from '../protocol/generation.ts';
 import { readJsonSchema } from '../schema/read-schema.ts';
 import type { ToolStyle } from '../template/tool-styles.ts';
-import { begunCall, callGrammar } from './call-grammar.ts';
+import { begunCall, callGrammar, headOf } from './call-grammar.ts';
 
 type Options = (answer: readonly Token[]) => SequenceEvaluateOptions;
 type Llama = Awaited<ReturnType<typeof getLlama>>;
@@ -95,7 +95,7 @@ function penaltyOf(
 }
 
 /**
- * How the tokens of an answer are chosen.
+ * How the tokens of an answer are chosen. One that must be a call goes on from what every call begins with.
  *
  * @param prompt its tokens, which `repetitionPenalty` counts
  * @param vocabulary the number of the model's tokens
@@ -139,7 +139,7 @@ export async function samplingOf(
     });
   // What must be a call is no other JSON.
   const answer = (use?.choice === 'auto' && order.schema) || undefined;
-  const calling = async (written?: string) =>
+  const calling = async (written: string) =>
     llama.createGrammar({
       grammar: callGrammar(style as ToolStyle, use as ToolUse, written, answer),
     });
@@ -148,7 +148,11 @@ export async function samplingOf(
     return { sampling: by(grammar), hasGrammar: grammar !== null, late: null };
   }
   if (use.choice !== 'auto' || answer !== undefined)
-    return { sampling: by(await calling()), hasGrammar: true, late: null };
+    return {
+      sampling: by(await calling(answer === undefined ? headOf(style) : '')),
+      hasGrammar: true,
+      late: null,
+    };
   const late = async (text: string) => {
     const written = begunCall(style, text);
     return written === null ? null : by(await calling(written));
