@@ -73,12 +73,11 @@ def ollama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
 
 
 def create(
-    ollama: dict[str, str], tmp_path: Path, kind: str, text: str
+    ollama: dict[str, str], tmp_path: Path, kind: str, base: Path, text: str
 ) -> tuple[PreTrainedTokenizerBase, templates.Template]:
-    """Makes the model `kind` with the chat template `text` in Ollama."""
+    """Makes a model of `base` with the chat template `text` in Ollama, by the name `kind`."""
     from transformers import AutoTokenizer
 
-    base = export_fixture.make_base(kind, tmp_path / "base")
     (base / "chat_template.jinja").write_text(text)
     # Ollama's own engine (Gemma 3, Qwen 3) adds a token at the beginning unless the file says no.
     settings = json.loads((base / "tokenizer_config.json").read_text())
@@ -112,7 +111,8 @@ def count(ollama: dict[str, str], kind: str, **asked: Any) -> int:
 def test_prompts_have_the_tokens_of_training(
     ollama: dict[str, str], tmp_path: Path, kind: str, text: str
 ) -> None:
-    tokenizer, chosen = create(ollama, tmp_path, kind, text)
+    base = export_fixture.make_base(kind, tmp_path / "base")
+    tokenizer, chosen = create(ollama, tmp_path, kind, base, text)
     for messages in TALKS:
         prompt = templates.render(chosen, messages, True)
         expected = len(tokenizer(prompt, add_special_tokens=False).input_ids)
@@ -121,7 +121,8 @@ def test_prompts_have_the_tokens_of_training(
 
 def test_prompts_with_tools_have_the_tokens_of_training(ollama: dict[str, str], tmp_path: Path) -> None:
     text = (PUBLISHED / "qwen2_5.jinja").read_text(encoding="utf-8")
-    tokenizer, chosen = create(ollama, tmp_path, "llama", text)
+    base = tiny.build("llama", tmp_path / "base", context=2048)
+    tokenizer, chosen = create(ollama, tmp_path, "llama", base, text)
     shown = ask(ollama["OLLAMA_HOST"], "/api/show", {"model": "llama"})
     assert "tools" in shown["capabilities"]
     for asked in (ONE_CALL[:1], ONE_CALL[:3], PARALLEL_CALLS[:4]):
