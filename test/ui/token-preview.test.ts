@@ -114,6 +114,16 @@ test('conversations are shown chat by chat, with what is learned', async () => {
     await learned(),
     '<tool_call>{"name": "find", "arguments": {"id": 7}}</tool_call><|im_end|>team: shipping<|im_end|>',
   );
+  // The syntax of Hermes takes the place of the template's own.
+  await openGroup(page, 'Basics');
+  await page.getByLabel('Syntax of tools').selectOption('hermes');
+  await keepPictures(page, 'syntax-of-tools');
+  await page.getByRole('button', { name: 'Show tokens' }).click();
+  await page.locator('.seen-row').waitFor({ timeout: 120_000 });
+  assert.is(
+    await learned(),
+    '<tool_call>\n{"name": "find", "arguments": {"id": 7}}\n</tool_call><|im_end|>team: shipping<|im_end|>',
+  );
 
   const [, user, , , answer] = messages;
   const pair = {

@@ -74,7 +74,15 @@ const trainings: Readonly<Record<RowShape, { readonly task: string; readonly str
 };
 
 /** Settings of a training that decide how its model is loaded and asked. */
-const keptSettings = ['use_chat_template', 'thinking', 'use_4bit', 'use_8bit', 'bf16', 'fp16'] as const;
+const keptSettings = [
+  'use_chat_template',
+  'thinking',
+  'tool_syntax',
+  'use_4bit',
+  'use_8bit',
+  'bf16',
+  'fp16',
+] as const;
 
 const ofSubject = ['model', 'base_model', 'checkpoint', 'as_base'] as const;
 

@@ -16,7 +16,7 @@ import { tokenBox, tokenBoxes } from './token-boxes.ts';
 
 const previewedRows = 10;
 /** Settings that affect tokenization. */
-const looked = ['max_seq_length', 'use_chat_template', 'thinking'];
+const looked = ['max_seq_length', 'use_chat_template', 'thinking', 'tool_syntax'];
 
 /** The first rows as tokens, one row at a time: which are trained on and which are truncated. */
 @customElement('hone-row-view')
