@@ -38,7 +38,7 @@ def go_template(affixes: Affixes, tools: ToolAffixes | None = None) -> str:
         begin, follows = "{{ $s := false }}", '{{ $s = eq $m.Role "system" }}'
     if tools is not None:
         begin += _place(tools)
-        if tools.between != tools.opening:
+        if tools.closing or tools.between != tools.opening:
             closing = literal(tools.closing)
             begin += "{{ $r := false }}"
             default = f'{{{{ if and $r (ne $m.Role "tool") }}}}{closing}{{{{ end }}}}{default}'

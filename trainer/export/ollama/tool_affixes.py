@@ -238,7 +238,7 @@ def _conversation(shown: Any, plain: Affixes) -> dict[str, Any]:
     written = behind_user(shown(USER, _calling(0), generation=False))
     end, count = _behind_marks(written, None), sum(map(written.count, PARTS_OF_CALLS))
     single, result = _parted(behind_user(once), count, end)
-    before, core, _ = _around_marks(single)
+    before, core, end = _around_marks(single)
     begin, call, between, calls_end, results = before, core, "", end, None
     try:
         twice = behind_user(shown(USER, _calling(0, 1), _result(0), _result(1)))
@@ -248,8 +248,10 @@ def _conversation(shown: Any, plain: Affixes) -> dict[str, Any]:
     else:
         both, results = _parted(twice, 2 * count, end)
         middle = both.removeprefix(before + core).removesuffix(core + end)
-        shared = common_length(before[::-1], middle[::-1])
-        first = before[len(before) - shared :]
+        # What a message of the assistant begins with is no part of a call.
+        own = before[common_length(before, plain.around["assistant"][0].rstrip()) :]
+        shared = common_length(own[::-1], middle[::-1])
+        first = own[len(own) - shared :]
         last = middle[: common_length(middle.removesuffix(first), end)]
         begin, call, calls_end = before.removesuffix(first), first + core + last, end.removeprefix(last)
         between = middle.removesuffix(first).removeprefix(last)

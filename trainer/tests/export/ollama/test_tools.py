@@ -13,17 +13,21 @@ from trainer.tests.chat import ONE_CALL, PARALLEL_CALLS, SYSTEM, TOOL_CASES, WEA
 from trainer.tests.tiny import build_tokenizer
 
 CHATML = ({"eos_token": "<|im_end|>", "added": ["<|im_start|>"]}, {})
-# The families that Ollama can express, with the text by which it recognizes a call.
+# Those that have tools in the syntax of Hermes when it is asked for.
+HERMES = ("hone", "gemma3", "phi3", "zephyr")
+# What Ollama can express, with the text by which it recognizes a call.
 TAGS = {
     "qwen2_5+tools": "<tool_call>",
     "qwen3+tools": "<tool_call>",
     "llama3_1+tools": "{",
     "mistral_tools": "[TOOL_CALLS] [",
+    **dict.fromkeys(HERMES, "<tool_call>"),
 }
 
 
 def chosen(name: str) -> Template:
-    return choose(equip(build_tokenizer(300), name), {}, None)
+    syntax = "hermes" if name in HERMES else "template"
+    return choose(equip(build_tokenizer(300), name), {}, None, tool_syntax=syntax)
 
 
 def written(template: Template) -> str:
@@ -80,6 +84,13 @@ def test_a_template_that_does_more_is_refused(old, new, words) -> None:
 
     with pytest.raises(NotExpressible, match=words):
         find_tool_affixes(prompt, find_affixes(prompt))
+
+
+def test_a_system_message_that_moves_with_results_is_told_apart() -> None:
+    """Mistral's template puts it into the last message of the user, which may be results."""
+    tokenizer = equip(build_tokenizer(300), "mistral")
+    made = written(choose(tokenizer, {}, None, tool_syntax="hermes"))
+    assert "TEMPLATE has no tools" in made and 'TEMPLATE """' in made
 
 
 def test_a_template_without_tools_says_nothing_of_them() -> None:
