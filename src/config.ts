@@ -5,7 +5,14 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse as parseDotenv } from 'dotenv';
-import { type AccessMode, accessModes, type KeyScope, keyScopeNames } from './contract/access.ts';
+import {
+  type AccessMode,
+  accessModes,
+  type Budget,
+  budgetFigureNames,
+  type KeyScope,
+  keyScopeNames,
+} from './contract/access.ts';
 import { AppError } from './errors.ts';
 
 const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'mcp', 'doctor'] as const;
@@ -28,6 +35,8 @@ export interface Config {
   readonly operands: readonly string[];
   /** The scope of a key that is added. */
   readonly keyScope: KeyScope;
+  /** The budget of a key that is added; `null` for none. */
+  readonly keyBudget: Budget | null;
   /** Whether `import` lists instead of moving. */
   readonly listOnly: boolean;
   readonly host: string;
@@ -135,6 +144,8 @@ export interface Limits {
   readonly backupEveryMs: number;
   /** The time between two deletions of what has expired. */
   readonly tidyMs: number;
+  /** The time between two looks at runs whose key has a budget. */
+  readonly budgetMs: number;
   /** How long the bin keeps what was deleted. */
   readonly binMs: number;
   /** The most bytes in the bin; `null` for a quarter of the disk. */
@@ -170,10 +181,23 @@ const defaultLimits: Limits = {
   uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
   tidyMs: 3_600_000,
+  budgetMs: 1_000,
   binMs: 7 * 24 * 3_600_000,
   // It gives way where the disk is short, so only the time that deletions take argues for less.
   binBytes: null,
 };
+
+/** @throws AppError `invalid` unless the text is like `minutes=60,runs=3`. */
+function budget(text: string): Budget {
+  const parts = text.split(',').map((part) => part.split('='));
+  const numbers = parts.map(([name = '', value = '']) => {
+    const figure = oneOf('--budget', name.trim(), budgetFigureNames);
+    if (!(Number(value) > 0))
+      throw new AppError('invalid', `--budget ${figure} must be a number greater than 0, not "${value}".`);
+    return [figure, Number(value)];
+  });
+  return Object.fromEntries(numbers);
+}
 
 /** The platform's per-user data directory (XDG Base Directory Specification on Linux). */
 function platformDataDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
@@ -329,6 +353,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     operands: positionals.slice(1),
     listOnly: values.list,
     keyScope: oneOf('--scope', values.scope, keyScopeNames),
+    keyBudget: values.budget === undefined ? null : budget(values.budget),
     host: values.host ?? (verb === 'cluster' ? '127.0.0.1' : '0.0.0.0'),
     port: integer('--port', values.port ?? (verb === 'cluster' ? '6379' : '8000'), 0, 65_535),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
@@ -386,6 +411,7 @@ function parseFlags(argv: readonly string[]) {
       cluster: { type: 'string' },
       'log-level': { type: 'string', default: 'info' },
       scope: { type: 'string', default: 'full' },
+      budget: { type: 'string' },
       list: { type: 'boolean', default: false },
       'allowed-host': { type: 'string', multiple: true, default: [] },
       'allow-origin': { type: 'string', multiple: true, default: [] },

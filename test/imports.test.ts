@@ -65,6 +65,7 @@ const floors: Record<string, readonly string[]> = {
     'moving',
     'sweeps',
     'evaluations',
+    'budgets',
   ],
   'src/inference': ['gguf', 'template', 'protocol', 'batching', 'worker', 'engine'],
   ui: ['api', 'state', 'elements', 'charts', 'settings', 'views', 'pages'],

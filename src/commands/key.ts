@@ -6,7 +6,8 @@ import { openStore } from '../db/store.ts';
 import { type AccessKey, type AccessKeys, createAccessKeys } from '../domain/access/access-keys.ts';
 import { AppError } from '../errors.ts';
 
-const usage = 'Use "hone key add NAME [--scope full|inference]", "hone key list" or "hone key remove ID".';
+const usage =
+  'Use "hone key add NAME [--scope full|train|inference] [--budget minutes=60,runs=3]", "hone key list" or "hone key remove ID".';
 
 /**
  * `hone key`: adds, lists and removes access keys in the database, beside a running service or without one.
@@ -38,11 +39,14 @@ async function prepareUnlessInUse(config: Config): Promise<void> {
   }
 }
 
-function run(keys: AccessKeys, { operands: [action, value, ...rest], keyScope: scope }: Config): void {
+function run(
+  keys: AccessKeys,
+  { operands: [action, value, ...rest], keyScope: scope, keyBudget }: Config,
+): void {
   if (action === 'list' && value === undefined) {
     process.stdout.write(asTable(keys.list()));
   } else if (action === 'add' && value !== undefined && rest.length === 0) {
-    const { key, record } = keys.add({ name: value, scope });
+    const { key, record } = keys.add({ name: value, scope, budget: keyBudget ?? undefined });
     // The key alone is on the standard output, so that a script can take it from there.
     process.stderr.write(
       `hone: added the access key "${record.name}" (ID ${record.id}, scope ${scope}). It is shown only now:\n`,

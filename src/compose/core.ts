@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
-
 import type { DiskReserve } from '../db/reserve.ts';
 import { createRollingBackups } from '../db/rolling-backups.ts';
 import { createAccess } from '../domain/access/access.ts';
@@ -19,6 +18,7 @@ import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
 import { version } from '../version.ts';
 import { composeBin } from './bin.ts';
+import { composeBudgets } from './budgets.ts';
 import { composeEvaluations } from './evaluations.ts';
 import { composeFineTuning } from './fine-tuning.ts';
 import type { Foundation } from './foundation.ts';
@@ -64,6 +64,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   });
   const accessKeys = createAccessKeys(store.access, config.accessKey);
   const sessions = createSessions(store.access, accessKeys);
+  const cookieName = cookieNameOf(store.session);
   const machine = composeMachine(foundation);
   const warm = composeWarmTrainer(foundation, machine);
   const models = composeModels(foundation, machine, warm);
@@ -74,6 +75,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
   const jobs = onFullDisk(training.jobs, reserve, models.playground.sweep);
+  const budgets = composeBudgets(config, records, { ...training, datasets, jobs, keys: accessKeys });
   const fineTuning = composeFineTuning(foundation, machine, { ...models, ...training, datasets, jobs });
   const sweeps = createSweeps({
     store,
@@ -105,16 +107,12 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       removeModel: reserve.around(modelServices.removeModel),
       bin,
+      budgets,
       datasets,
       jobs,
       accessKeys,
       sessions,
-      access: createAccess({
-        mode: config.access,
-        keys: accessKeys,
-        sessions,
-        cookieName: cookieNameOf(store.session),
-      }),
+      access: createAccess({ mode: config.access, keys: accessKeys, sessions, cookieName }),
       frames,
       hubAccount: createHubAccount(foundation.hub, hubToken),
       databaseNotice: notice,
@@ -133,6 +131,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       backups.close();
       webhook.close();
       bin.close();
+      budgets.close();
       await Promise.all([
         sweeps.close(),
         evaluations.close(),

@@ -7,6 +7,7 @@ import { createEvaluationStore, type EvaluationStore } from './tables/evaluation
 import { createEventStore, type EventStore } from './tables/events.ts';
 import { createFineTuningStore, type FineTuningStore } from './tables/fine-tuning.ts';
 import { createJobStore, type JobStore } from './tables/jobs.ts';
+import { createKeyUseStore, type KeyUseStore } from './tables/key-uses.ts';
 import { createModelStore, type ModelStore } from './tables/models.ts';
 import { createSessionStore, type SessionStore } from './tables/session.ts';
 import { createSweepStore, type SweepStore } from './tables/sweeps.ts';
@@ -19,6 +20,7 @@ export interface Store {
   readonly datasets: DatasetStore;
   readonly session: SessionStore;
   readonly access: AccessStore;
+  readonly keyUses: KeyUseStore;
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
   readonly evaluations: EvaluationStore;
@@ -45,6 +47,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     datasets: createDatasetStore(db),
     session: createSessionStore(db),
     access: createAccessStore(db, path),
+    keyUses: createKeyUseStore(db),
     fineTuning: createFineTuningStore(db),
     sweeps: createSweepStore(db),
     evaluations: createEvaluationStore(db),

@@ -7,6 +7,7 @@ import type { HubModels } from './base-models/hub-models.ts';
 import type { LocalModels } from './base-models/local-models.ts';
 import type { Selection } from './base-models/selection.ts';
 import type { Bin } from './bin/bin.ts';
+import type { Budgets } from './budgets/budgets.ts';
 import type { Checkpoints } from './checkpoints/checkpoints.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
@@ -39,6 +40,7 @@ export interface Services {
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly bin: Bin;
+  readonly budgets: Budgets;
   readonly chats: Chats;
   readonly checkpoints: Checkpoints;
   /** What is known of the cluster for runs with several workers; `null` without `--cluster`. */

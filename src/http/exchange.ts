@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AppError } from '../errors.ts';
+import type { Holder } from './access/gate.ts';
 import type { Peer } from './access/peers.ts';
 import { BodyPieces } from './body-pieces.ts';
 import type { Call } from './engines/engine.ts';
@@ -58,6 +59,8 @@ export class Exchange {
   /** An error as this client may see it. */
   readonly shown: (error: AppError) => AppError;
   aborted = false;
+  /** Whose key the client presents, where it matters. */
+  holder: Holder | null = null;
   private headers: Partial<Record<KeptHeader, string>> | null = null;
   private readonly call: Call;
   private kept = false;

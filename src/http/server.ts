@@ -79,14 +79,14 @@ export function createServer(options: ServerOptions): Server {
       }
       // A link from another site may lead to the page.
       else if (found !== null) refuseCrossSite(exchange.header('sec-fetch-site'));
-      if (gate.needsKey(exchange.peer)) admit(exchange, areaOf(found, exchange.path));
+      admit(exchange, areaOf(found, exchange.path));
       const reply =
         found === null
           ? unmatched(exchange)
           : 'allowed' in found
             ? refuseMethod(exchange, found.face, found.allowed)
             : runRoute(found.route, found.params(), exchange, options.jsonLimitBytes, (kind, text) =>
-                gate.checkPath(exchange.peer, kind, text),
+                gate.checkPath(exchange.peer, exchange.holder, kind, text),
               );
       if (reply instanceof Promise) void answerLater(exchange, face, reply);
       else if (reply !== undefined) exchange.send(reply);
@@ -127,11 +127,15 @@ export function createServer(options: ServerOptions): Server {
 
   function admit(exchange: Exchange, area: Area | null): void {
     if (area === null) return;
-    gate.admit(
-      exchange.peer,
-      credentialsOf((name) => exchange.header(name), gate.cookieName),
-      area,
-    );
+    const needsKey = gate.needsKey(exchange.peer);
+    if (
+      !needsKey &&
+      exchange.header('authorization') === undefined &&
+      exchange.header('x-api-key') === undefined
+    )
+      return;
+    const credentials = credentialsOf((name) => exchange.header(name), gate.cookieName);
+    exchange.holder = needsKey ? gate.admit(exchange.peer, credentials, area) : gate.limit(credentials, area);
   }
 
   /** Also closes the connection: where the request ends is as doubtful as the header. */

@@ -81,7 +81,7 @@ test('a bad key is refused with every reason', async () => {
     [{ name: ' ' }, 'name', '1 to 64'],
     [{ name: 'x'.repeat(65) }, 'name', '1 to 64'],
     [{ name: 'a\nb' }, 'name', 'control'],
-    [{ name: 'a', scope: 'half' }, 'scope', 'full, inference'],
+    [{ name: 'a', scope: 'half' }, 'scope', 'full, train, inference'],
     [{ name: '', scope: 1, key: 'x' }, 'name', 'scope', 'key'],
   ] as const) {
     const { status, body: answer } = await ask('POST', '/api/keys', body);
@@ -145,7 +145,7 @@ test('hone key works without a service, and says what is wrong', async () => {
     [['add', 'a\tb'], /1 to 64 characters, and no control/],
     [['add', ''], /1 to 64 characters/],
     [['add', 'a', 'b'], /hone key add NAME/],
-    [['add', 'a', '--scope', 'half'], /full, inference/],
+    [['add', 'a', '--scope', 'half'], /full, train, inference/],
     [['remove'], /hone key remove ID/],
     [[], /hone key list/],
     [['dance'], /hone key list/],

@@ -4,7 +4,8 @@ import type { Gate } from '../../src/http/access/gate.ts';
 export const openGate: Gate = {
   cookieName: 'hone_session',
   needsKey: () => false,
-  admit: () => undefined,
+  admit: () => ({ id: 'test', name: 'test', scope: 'full' }),
+  limit: () => null,
   knows: () => true,
   checkPath: () => undefined,
   conceal: (error) => error,

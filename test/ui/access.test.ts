@@ -137,6 +137,27 @@ for (const theme of ['light', 'dark'] as const) {
     await row.getByText('just now').waitFor();
     assert.not.match(await page.content(), key);
 
+    await page.getByLabel('Name').fill(`agent ${theme}`);
+    await page.getByLabel('Scope').selectOption('train');
+    await page.getByLabel('Minutes of training').fill('90');
+    await page.getByLabel('Runs').fill('0');
+    await page.getByRole('button', { name: 'Add key' }).click();
+    await sees(page, 'greater than 0');
+    await page.getByLabel('Runs').fill('');
+    assert.equal(await axeViolations(page), []);
+    await setWidth(page, 320);
+    assert.ok((await sidewaysPixels(page)) <= 0, 'the budget at 320 pixels');
+    await setWidth(page, 1440);
+    await keepPictures(page, `access-budget-${theme}`);
+    await page.getByRole('button', { name: 'Add key' }).click();
+    await shown.waitFor();
+    await page.getByText('Minutes of training: 0 of 90').waitFor();
+    await page.getByRole('button', { name: 'Done' }).click();
+    const agent = page.locator('tbody tr', { hasText: `agent ${theme}` });
+    await agent.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke key' }).click();
+    await agent.waitFor({ state: 'detached' });
+
     await row.getByRole('button', { name: 'Revoke' }).click();
     await sees(page, 'Revoke this key?');
     assert.equal(await axeViolations(page), []);

@@ -42,6 +42,7 @@ function system(services: Services) {
       method: 'GET',
       path: '/api/info',
       tag,
+      access: 'train',
       summary: 'Service information',
       responses: { 200: { description: 'Providers, strategies and tasks', schema: s.info } },
       handle: async ({ exchange }) => {
@@ -85,13 +86,14 @@ function system(services: Services) {
   ];
 }
 
-function training({ jobs, datasets, uploadLimitBytes }: Services) {
+function training({ budgets, jobs, datasets, uploadLimitBytes }: Services) {
   const status = rendered(presentStatus);
   return [
     route({
       method: 'POST',
       path: '/api/start_training',
       tag,
+      access: 'train',
       summary: 'Start training',
       body: trainingRequest,
       paths: trainingPaths,
@@ -103,8 +105,8 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
         404: { description: 'Dataset not found', schema: s.error },
         409: { description: 'Training is already in progress', schema: s.error },
       },
-      handle: async ({ body }) => {
-        const { job, warnings } = await jobs.start(body);
+      handle: async ({ body, exchange }) => {
+        const { job, warnings } = await budgets.start(exchange.holder, body);
         return {
           status: 'started',
           job_id: `train_${job.id}`,
@@ -116,6 +118,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'GET',
       path: '/api/training_status',
       tag,
+      access: 'train',
       summary: 'Training status',
       responses: { 200: { description: 'The status', schema: s.status } },
       handle: () => status(jobs.current()),
@@ -162,6 +165,7 @@ function training({ jobs, datasets, uploadLimitBytes }: Services) {
       method: 'GET',
       path: '/api/datasets',
       tag,
+      access: 'train',
       summary: 'List the datasets, newest first',
       responses: { 200: { description: 'The datasets', schema: s.datasets } },
       handle: () => ({ datasets: datasets.list().map(presentDataset) }),
@@ -175,6 +179,7 @@ function models({ models: store, playground, removeModel }: Services) {
       method: 'GET',
       path: '/api/models',
       tag,
+      access: 'train',
       summary: 'List the models, newest first',
       responses: { 200: { description: 'The models', schema: s.models } },
       handle: () => ({ models: store.list().map(presentListed) }),

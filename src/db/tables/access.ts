@@ -7,6 +7,8 @@ export interface AccessKeyRow {
   readonly name: string;
   readonly hash: Buffer;
   readonly scope: string;
+  /** JSON; `null` unless the scope has one. */
+  readonly budget: string | null;
   readonly createdAt: string;
   readonly lastUsedAt: string | null;
 }
@@ -21,7 +23,7 @@ export interface AccessSessionRow {
 
 /** The access keys and their sessions. */
 export interface AccessStore {
-  insertKey(key: Omit<AccessKeyRow, 'lastUsedAt'>): void;
+  insertKey(key: Omit<AccessKeyRow, 'lastUsedAt' | 'budget'> & { readonly budget?: string | null }): void;
   getKey(id: string): AccessKeyRow | null;
   /** Newest first. */
   listKeys(): AccessKeyRow[];
@@ -36,9 +38,10 @@ export interface AccessStore {
 }
 
 export function createAccessStore(db: Db, databasePath: string): AccessStore {
-  const keyColumns = 'id, name, hash, scope, created_at AS createdAt, last_used_at AS lastUsedAt';
+  const keyColumns = 'id, name, hash, scope, budget, created_at AS createdAt, last_used_at AS lastUsedAt';
   const insertKey = db.prepare(
-    `INSERT INTO access_keys (id, name, hash, scope, created_at) VALUES (@id, @name, @hash, @scope, @createdAt)`,
+    `INSERT INTO access_keys (id, name, hash, scope, budget, created_at)
+     VALUES (@id, @name, @hash, @scope, @budget, @createdAt)`,
   );
   const getKey = db.prepare(`SELECT ${keyColumns} FROM access_keys WHERE id = ?`);
   const listKeys = db.prepare(`SELECT ${keyColumns} FROM access_keys ORDER BY created_at DESC, rowid DESC`);
@@ -55,7 +58,7 @@ export function createAccessStore(db: Db, databasePath: string): AccessStore {
   const removeSession = db.prepare('DELETE FROM access_sessions WHERE hash = ?');
   const removeEnded = db.prepare('DELETE FROM access_sessions WHERE expires_at < ?');
   return {
-    insertKey: (key) => void insertKey.run(key),
+    insertKey: (key) => void insertKey.run({ budget: null, ...key }),
     getKey: (id) => (getKey.get(id) as AccessKeyRow | undefined) ?? null,
     listKeys: () => listKeys.all() as AccessKeyRow[],
     setLastUsed: (id, time) => void setLastUsed.run(time, id),

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { type KeyScope, keyNamePattern, keyNameRule } from '../../contract/access.ts';
+import { type Budget, type KeyScope, keyNamePattern, keyNameRule } from '../../contract/access.ts';
 import type { AccessKeyRow, AccessStore } from '../../db/tables/access.ts';
 import { AppError } from '../../errors.ts';
 
@@ -9,6 +9,8 @@ export interface KeyHolder {
   readonly id: string;
   readonly name: string;
   readonly scope: KeyScope;
+  /** What it may use in all; `null` unless its scope is `train`. */
+  readonly budget: Budget | null;
 }
 
 /** A stored key. Times are ISO 8601 UTC. */
@@ -21,10 +23,10 @@ export interface AccessKey extends KeyHolder {
 export interface AccessKeys {
   /**
    * Makes a key. @returns the key itself, which is stored nowhere, and its record.
-   * @throws AppError `invalid` for a name that is empty, too long or has control characters, `conflict` when there are
-   *   as many keys as there may be.
+   * @throws AppError `invalid` for a name that is empty, too long or has control characters, or a scope without its budget;
+   *   `conflict` when there are as many keys as there may be.
    */
-  add(wanted: { readonly name: string; readonly scope: KeyScope }): {
+  add(wanted: Pick<KeyHolder, 'name' | 'scope'> & { readonly budget?: Budget | undefined }): {
     readonly key: string;
     readonly record: AccessKey;
   };
@@ -43,10 +45,13 @@ const maxKeys = 100;
 /** How often the last use of a key is stored, in milliseconds. */
 const lastUseMs = 60_000;
 
+/** Whether a text has the form of a key with a budget. */
+export const isOfTrain = (text: string): boolean => text.startsWith('hone_train_');
+
 export const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
- * The access keys: `hone_<id of 8 characters>_<32 random bytes, base64url>`.
+ * The access keys: `hone_<id of 8 characters>_<32 random bytes, base64url>`, with `hone_train_` for those with a budget.
  * @param environmentKey that of `HONE_ACCESS_KEY`, which opens everything.
  */
 export function createAccessKeys(
@@ -69,10 +74,19 @@ export function createAccessKeys(
   };
 
   return {
-    add({ name, scope }) {
+    add({ name, scope, budget: wanted }) {
+      const budget = wanted !== undefined && Object.keys(wanted).length > 0 ? wanted : null;
       const trimmed = name.trim();
       if (!keyNamePattern.test(trimmed)) {
         throw new AppError('invalid', `The name of an access key ${keyNameRule}.`);
+      }
+      if ((budget !== null) !== (scope === 'train')) {
+        throw new AppError(
+          'invalid',
+          budget !== null
+            ? `Only a key of the scope "train" has a budget, and not one of the scope "${scope}".`
+            : 'A key of the scope "train" needs a budget with one of runs, minutes, energy_wh and disk_mb.',
+        );
       }
       if (store.listKeys().length >= maxKeys) {
         throw new AppError(
@@ -81,10 +95,12 @@ export function createAccessKeys(
         );
       }
       const id = randomBytes(4).toString('hex');
-      const key = `hone_${id}_${randomBytes(32).toString('base64url')}`;
+      const start = scope === 'train' ? 'hone_train' : 'hone';
+      const key = `${start}_${id}_${randomBytes(32).toString('base64url')}`;
       const createdAt = now().toISOString();
-      store.insertKey({ id, name: trimmed, hash: sha256(key), scope, createdAt });
-      return { key, record: { id, name: trimmed, scope, createdAt, lastUsedAt: null } };
+      const record = { id, name: trimmed, scope, createdAt };
+      store.insertKey({ ...record, hash: sha256(key), budget: budget && JSON.stringify(budget) });
+      return { key, record: { ...record, budget, lastUsedAt: null } };
     },
     list: () =>
       store
@@ -97,7 +113,7 @@ export function createAccessKeys(
     check(presented) {
       const hash = sha256(presented);
       if (environment !== null && timingSafeEqual(hash, environment.hash)) return environment.holder;
-      const id = /^hone_([0-9a-f]{8})_/.exec(presented)?.[1];
+      const id = /^hone_(?:train_)?([0-9a-f]{8})_/.exec(presented)?.[1];
       const row = id === undefined ? null : store.getKey(id);
       return row !== null && timingSafeEqual(hash, row.hash) ? used(row) : null;
     },
@@ -113,7 +129,12 @@ export function createAccessKeys(
 function environmentHolder(key: string): { readonly hash: Buffer; readonly holder: KeyHolder } {
   const hash = sha256(key);
   const id = `environment-${sha256(hash.toString('hex')).toString('hex').slice(0, 16)}`;
-  return { hash, holder: { id, name: 'HONE_ACCESS_KEY', scope: 'full' } };
+  return { hash, holder: { id, name: 'HONE_ACCESS_KEY', scope: 'full', budget: null } };
 }
 
-const holderOf = ({ id, name, scope }: AccessKeyRow): KeyHolder => ({ id, name, scope: scope as KeyScope });
+const holderOf = ({ id, name, scope, budget }: AccessKeyRow): KeyHolder => ({
+  id,
+  name,
+  scope: scope as KeyScope,
+  budget: budget === null ? null : JSON.parse(budget),
+});

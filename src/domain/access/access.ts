@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AccessMode, KeyScope } from '../../contract/access.ts';
 import { AppError } from '../../errors.ts';
-import { type AccessKeys, type KeyHolder, sha256 } from './access-keys.ts';
+import { type AccessKeys, isOfTrain, type KeyHolder, sha256 } from './access-keys.ts';
 import type { Sessions } from './sessions.ts';
 import { createWrongKeys } from './wrong-keys.ts';
 
@@ -33,8 +33,13 @@ export interface Access {
    * @throws AppError `too_many` when too many wrong keys came from this address.
    */
   holderOf(client: Client, presented: Presented): KeyHolder | null;
-  /** @throws AppError `unauthorized`, `forbidden` or `too_many`. */
-  admit(client: Client, presented: Presented, area: KeyScope): void;
+  /** @returns whose key or session it is. @throws AppError `unauthorized`, `forbidden` or `too_many`. */
+  admit(client: Client, presented: Presented, area: KeyScope): KeyHolder;
+  /**
+   * The holder of a key of the scope `train` that a client presents who needs none: its budget holds for them, too.
+   * @throws AppError `forbidden`; `unauthorized` for one that is no longer valid.
+   */
+  limit(presented: Presented, area: KeyScope): KeyHolder | null;
   /** Whether what is presented is still valid. Wrong keys are not counted. */
   knows(presented: Presented): boolean;
   /**
@@ -46,6 +51,24 @@ export interface Access {
 }
 
 const howToGetKey = 'Make one with "hone key add" on the machine of the service';
+const notValid = `This access key is not valid, or was removed. ${howToGetKey}.`;
+
+/** What a key is for, by its scope. */
+const uses = {
+  full: 'everything',
+  train: 'looking, asking, and training within its budget',
+  inference: 'the models, answers and embeddings of /v1',
+} as const satisfies Record<KeyScope, string>;
+/** Each scope opens what those after it do. */
+const scopes = Object.keys(uses);
+
+function checkScope({ name, scope }: KeyHolder, area: KeyScope): void {
+  if (scopes.indexOf(scope) <= scopes.indexOf(area)) return;
+  throw new AppError(
+    'forbidden',
+    `The access key "${name}" is for ${uses[scope]} only. Use one of the scope "full".`,
+  );
+}
 
 /** @param now in milliseconds, of any origin. */
 export function createAccess(
@@ -56,7 +79,7 @@ export function createAccess(
   const wrongKeys = createWrongKeys(now);
   const ownKey = randomBytes(32).toString('base64url');
   const ownHash = sha256(ownKey);
-  const self: KeyHolder = { id: 'service', name: 'this machine', scope: 'full' };
+  const self: KeyHolder = { id: 'service', name: 'this machine', scope: 'full', budget: null };
 
   const ofKey = (key: string) => (timingSafeEqual(sha256(key), ownHash) ? self : keys.check(key));
 
@@ -88,26 +111,30 @@ export function createAccess(
           'unauthorized',
           presented.bearer === null
             ? `An access key is needed. Send it as "Authorization: Bearer KEY", or sign in on the page. ${howToGetKey}.`
-            : `This access key is not valid, or was removed. ${howToGetKey}.`,
+            : notValid,
         );
       }
-      if (holder.scope === 'inference' && area !== 'inference') {
-        throw new AppError(
-          'forbidden',
-          `The access key "${holder.name}" is for the models, answers and embeddings of /v1 only. Use one of the scope "full".`,
-        );
-      }
+      checkScope(holder, area);
+      return holder;
+    },
+    limit({ bearer }, area) {
+      if (bearer === null) return null;
+      const holder = ofKey(bearer);
+      if (holder === null && isOfTrain(bearer)) throw new AppError('unauthorized', notValid);
+      if (holder?.scope !== 'train') return null;
+      checkScope(holder, area);
+      return holder;
     },
     knows: ({ bearer, session }) => (bearer === null ? ofSession(session) : ofKey(bearer)) !== null,
     signIn(client, key) {
       const holder = ofGuess(client, key);
       if (holder === null) {
-        throw new AppError('unauthorized', `This access key is not valid, or was removed. ${howToGetKey}.`);
+        throw new AppError('unauthorized', notValid);
       }
       if (holder.scope !== 'full') {
         throw new AppError(
           'forbidden',
-          `The access key "${holder.name}" is for the models, answers and embeddings of /v1 only, so it does not open the page. Use one of the scope "full".`,
+          `The access key "${holder.name}" is for ${uses[holder.scope]} only, so it does not open the page. Use one of the scope "full".`,
         );
       }
       return { token: sessions.open(holder).token, holder };

@@ -2,8 +2,15 @@ import type { AppError } from '../../errors.ts';
 import type { Credentials } from './credentials.ts';
 import type { Peer } from './peers.ts';
 
-/** What a request asks for: anything, or what a key for inference opens, too. */
-export type Area = 'full' | 'inference';
+/** What a request asks for: anything, or what a key for training or for inference opens, too. */
+export type Area = 'full' | 'train' | 'inference';
+
+/** Whose key a client presents. */
+export interface Holder {
+  readonly id: string;
+  readonly name: string;
+  readonly scope: Area;
+}
 
 /** Decides who may use the service; the server asks it before anything else is done with a request. */
 export interface Gate {
@@ -12,14 +19,16 @@ export interface Gate {
   /** Whether this client needs a key. */
   needsKey(peer: Peer): boolean;
   /** @throws AppError `unauthorized`, `forbidden` or `too_many`. */
-  admit(peer: Peer, credentials: Credentials, area: Area): void;
+  admit(peer: Peer, credentials: Credentials, area: Area): Holder;
+  /** The holder of a key with a budget that a client presents who needs none. @throws AppError `forbidden`. */
+  limit(credentials: Credentials, area: Area): Holder | null;
   /** Whether credentials that were admitted still would be: their key may have been removed. */
   knows(credentials: Credentials): boolean;
   /**
    * Checks a text that may name a file or folder of this machine.
    * @throws AppError `forbidden` when this client may not name it.
    */
-  checkPath(peer: Peer, kind: PathKind, text: string): void;
+  checkPath(peer: Peer, holder: Holder | null, kind: PathKind, text: string): void;
   /** An error as a client elsewhere may see it: nothing about the inside of this machine. */
   conceal(error: AppError): AppError;
 }

@@ -1,6 +1,14 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { type KeyScope, keyScopeNames, keyScopes } from '../../../src/contract/access.ts';
+import {
+  type Budget,
+  type BudgetFigure,
+  budgetFigureNames,
+  budgetFigures,
+  type KeyScope,
+  keyScopeNames,
+  keyScopes,
+} from '../../../src/contract/access.ts';
 import { service } from '../../api/service.ts';
 import type { NewKey } from '../../api/types.ts';
 import { textField } from '../../elements/fields.ts';
@@ -14,6 +22,8 @@ import { accessKeys } from '../../state/session.ts';
 export class KeyForm extends LightElement {
   @state() private _name = '';
   @state() private _scope: KeyScope = 'full';
+  /** As typed. */
+  @state() private _budget: Readonly<Partial<Record<BudgetFigure, string>>> = {};
   private readonly _action = new Action(this);
   @state() private _made: NewKey | null = null;
 
@@ -21,10 +31,39 @@ export class KeyForm extends LightElement {
     event.preventDefault();
     if (this._action.busy || this._name.trim() === '') return;
     await this._action.run(async () => {
-      this._made = await service.addKey({ name: this._name, scope: this._scope });
+      const [name, scope] = [this._name, this._scope];
+      this._made = await service.addKey(
+        scope === 'train' ? { name, scope, budget: this._written() } : { name, scope },
+      );
       this._name = '';
       void accessKeys.refresh();
     });
+  }
+
+  private _written(): Budget {
+    const typed = Object.entries(this._budget).filter(([, text]) => text.trim() !== '');
+    return Object.fromEntries(typed.map(([figure, text]) => [figure, Number(text.replaceAll(',', ''))]));
+  }
+
+  private _bounds(): TemplateResult {
+    return html`<fieldset class="fields">
+      <legend>Budget: at its limit, a run is saved and stopped. Leave a field empty for no limit.</legend>
+      ${budgetFigureNames.map((figure) =>
+        textField(
+          {
+            name: budgetFigures[figure].label,
+            id: `key-${figure}`,
+            value: this._budget[figure] ?? '',
+            placeholder: 'No limit',
+            maxLength: 12,
+            inputMode: 'decimal',
+          },
+          (text) => {
+            this._budget = { ...this._budget, [figure]: text };
+          },
+        ),
+      )}
+    </fieldset>`;
   }
 
   protected override render(): TemplateResult {
@@ -57,6 +96,7 @@ export class KeyForm extends LightElement {
             )}
           </select>
         </div>
+        ${this._scope === 'train' ? this._bounds() : nothing}
         <button type="submit" class="primary" ?disabled=${this._action.busy || this._name.trim() === ''}>Add key</button>
       </form>
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not add the key', this._action.error)}

@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
-import { keyScopes } from '../../../src/contract/access.ts';
+import { budgetFigureNames, budgetFigures, keyScopes } from '../../../src/contract/access.ts';
 import { service } from '../../api/service.ts';
 import type { AccessKey } from '../../api/types.ts';
-import { formatAgo, formatMoment } from '../../elements/format.ts';
+import { formatAgo, formatMoment, formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
@@ -63,7 +63,7 @@ export class KeyList extends LightElement {
         <tbody>
           ${keys.map(
             (key) => html`<tr>
-              <th scope="row" class="two-lines">${nameText(key.name)}<small>${keyScopes[key.scope].label}</small></th>
+              <th scope="row" class="two-lines">${nameText(key.name)}<small>${keyScopes[key.scope].label}${usedOf(key)}</small></th>
               <td class="spare"><code>${key.id}</code></td>
               <td class="spare">${formatMoment(key.created_at)}</td>
               <td>${key.last_used_at === null ? 'Never' : formatAgo(key.last_used_at)}</td>
@@ -106,6 +106,17 @@ export class KeyList extends LightElement {
       }}
     ></hone-dialog>`;
   }
+}
+
+/** How much of its budget a key has used. */
+function usedOf({ budget, used }: AccessKey): string {
+  if (budget === null || used === null) return '';
+  const figures = budgetFigureNames.flatMap((name) => {
+    const limit = budget[name];
+    const { label } = budgetFigures[name];
+    return limit === undefined ? [] : [`${label}: ${formatNumber(used[name])} of ${formatNumber(limit)}`];
+  });
+  return ` · ${figures.join(' · ')}`;
 }
 
 declare global {

@@ -2,6 +2,8 @@ const accessKey = {
   id: '4f9a02c7',
   name: 'laptop',
   scope: 'full',
+  budget: null,
+  used: null,
   created_at: '2026-11-21T12:00:00.000Z',
   last_used_at: '2026-11-21T12:04:00.000Z',
 };

@@ -5,7 +5,7 @@ import { presentKey } from './presenters.ts';
 import * as s from './schemas.ts';
 
 /** Access keys: added, listed and removed. */
-export function keyRoutes({ accessKeys }: Services) {
+export function keyRoutes({ accessKeys, budgets: { usedBy } }: Services) {
   return [
     route({
       method: 'GET',
@@ -13,7 +13,7 @@ export function keyRoutes({ accessKeys }: Services) {
       tag,
       summary: 'List the access keys, newest first; HONE_ACCESS_KEY is not among them',
       responses: { 200: { description: 'The keys', schema: s.keys } },
-      handle: () => ({ keys: accessKeys.list().map(presentKey) }),
+      handle: () => ({ keys: accessKeys.list().map((key) => presentKey(key, usedBy)) }),
     }),
     route({
       method: 'POST',
@@ -28,7 +28,7 @@ export function keyRoutes({ accessKeys }: Services) {
       },
       handle: ({ body }) => {
         const { key, record } = accessKeys.add(body);
-        return { ...presentKey(record), key };
+        return { ...presentKey(record, usedBy), key };
       },
     }),
     route({

@@ -1,5 +1,15 @@
 import type { AccessKey } from '../../../domain/access/access-keys.ts';
+import type { Used } from '../../../domain/budgets/ledger.ts';
 
-export function presentKey({ id, name, scope, createdAt, lastUsedAt }: AccessKey) {
-  return { id, name, scope, created_at: createdAt, last_used_at: lastUsedAt };
+/** @param used by a key. */
+export function presentKey(
+  { id, name, scope, budget, createdAt, lastUsedAt }: AccessKey,
+  used: (id: string) => Used,
+) {
+  return {
+    ...{ id, name, scope, budget },
+    used: budget === null ? null : used(id),
+    created_at: createdAt,
+    last_used_at: lastUsedAt,
+  };
 }

@@ -1,15 +1,34 @@
 import * as v from 'valibot';
-import { accessModes, keyNamePattern, keyNameRule, keyScopeNames } from '../../../contract/access.ts';
+import {
+  accessModes,
+  type BudgetFigure,
+  budgetFigureNames,
+  keyNamePattern,
+  keyNameRule,
+  keyScopeNames,
+} from '../../../contract/access.ts';
+import { notList } from '../common.ts';
+
+const figure = v.exactOptional(
+  v.pipe(v.number(), v.gtValue(0, 'must be greater than 0'), v.finite('must be a finite number')),
+);
+const figures = <S>(schema: S) =>
+  Object.fromEntries(budgetFigureNames.map((name) => [name, schema])) as Record<BudgetFigure, S>;
 
 export const keyBody = v.strictObject({
   name: v.pipe(v.string(), v.trim(), v.regex(keyNamePattern, keyNameRule)),
   scope: v.optional(v.picklist(keyScopeNames, `must be one of ${keyScopeNames.join(', ')}`), 'full'),
+  /** Only of the scope `train`, which needs one. */
+  budget: v.optional(v.intersect([v.strictObject(figures(figure)), notList])),
 });
 const key = v.object({
   /** The public part of the key. */
   id: v.string(),
   name: v.string(),
   scope: v.picklist(keyScopeNames),
+  budget: v.nullable(v.object(figures(figure))),
+  /** What it has used of its budget. */
+  used: v.nullable(v.object(figures(v.number()))),
   created_at: v.string(),
   /** To the minute; `null` before the first use. */
   last_used_at: v.nullable(v.string()),

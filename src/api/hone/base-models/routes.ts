@@ -31,6 +31,7 @@ export function baseModelRoutes({ hubAccount, localModels, planner, selection, u
       method: 'GET',
       path: '/api/base_models',
       tag,
+      access: 'train',
       summary:
         'List the base models on this machine: the starter model, folders of earlier runs, the hub cache, and GGUF files of LM Studio, Ollama and llama.cpp',
       responses: { 200: { description: 'The models', schema: s.localModels } },

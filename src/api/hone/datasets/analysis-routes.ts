@@ -29,6 +29,7 @@ export function analysisRoutes({ datasetAnalysis, datasets, expectTraining, prev
       method: 'POST',
       path: '/api/datasets/{name}/analysis',
       tag,
+      access: 'train',
       summary: 'Find duplicates and empty answers in a dataset, overlap with another, and lengths in tokens',
       body: s.analysisBody,
       paths: trainingPaths,

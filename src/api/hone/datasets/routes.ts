@@ -10,7 +10,7 @@ import * as s from './schemas.ts';
 
 /** Dataset routes beyond upload and list. */
 export function datasetRoutes(services: Services) {
-  const { datasetAnalysis, datasets, imports, planner } = services;
+  const { budgets, datasetAnalysis, datasets, imports, planner } = services;
   async function detail(dataset: Dataset, wanted: RowsWanted, model: string | null) {
     const { name, numExamples } = dataset;
     const { order } = wanted;
@@ -26,6 +26,7 @@ export function datasetRoutes(services: Services) {
       method: 'GET',
       path: '/api/datasets/{name}',
       tag,
+      access: 'train',
       summary:
         'Get a dataset: validation errors, rows by page or by search, and whether it is large enough for a model',
       query: s.rowsQuery,
@@ -48,6 +49,7 @@ export function datasetRoutes(services: Services) {
       method: 'POST',
       path: '/api/datasets/{name}/rows',
       tag,
+      access: 'train',
       summary: 'Add rows to a dataset, which is made if there is none; runs keep the rows that they used',
       body: s.newRows,
       bodyExample: { rows: [{ input: 'My parcel has not come.', output: 'Shipping: We will trace it.' }] },
@@ -56,8 +58,12 @@ export function datasetRoutes(services: Services) {
         400: refused,
         503: tooManyUploads,
       },
-      handle: async ({ params, body }) =>
-        detail(await datasets.addRows(params.name, body.rows), { from: 0, count: 20 }, null),
+      handle: async ({ params, body, exchange }) => {
+        const bytes = Buffer.byteLength(JSON.stringify(body.rows));
+        const add = () => datasets.addRows(params.name, body.rows);
+        const dataset = await budgets.addRows(exchange.holder, params.name, bytes, add);
+        return detail(dataset, { from: 0, count: 20 }, null);
+      },
     }),
     route({
       method: 'POST',

@@ -18,12 +18,13 @@ const namedJobs = (trials: ReadonlyMap<number, number>): Record<string, number> 
 
 /** Job history and actions. */
 export function jobRoutes(services: Services) {
-  const { jobs: store } = services;
+  const { budgets, jobs: store } = services;
   return [
     route({
       method: 'GET',
       path: '/api/jobs',
       tag,
+      access: 'train',
       summary: 'List training jobs, newest first or in another order, with optional filters',
       query: s.listQuery,
       responses: { 200: { description: 'The jobs', schema: s.jobs } },
@@ -60,6 +61,7 @@ export function jobRoutes(services: Services) {
       method: 'GET',
       path: '/api/jobs/{job_id}',
       tag,
+      access: 'train',
       summary: 'Get a job with its settings and kept checkpoints',
       responses: { 200: { description: 'The job', schema: s.jobDetail }, 404: noJob },
       handle: ({ params }) => jobDetailOf(services, jobNumber(params.job_id)),
@@ -68,16 +70,19 @@ export function jobRoutes(services: Services) {
       method: 'POST',
       path: '/api/jobs/{job_id}/resume',
       tag,
+      access: 'train',
       summary: 'Resume a job from its last checkpoint; with queue it waits for the one that is running',
       body: s.resumeBody,
       bodyExample: { queue: true },
       responses: { 200: { description: 'The job was resumed', schema: s.job }, 404: noJob, 409: conflict },
-      handle: async ({ params, body }) => presentJob(await store.resume(jobNumber(params.job_id), body)),
+      handle: async ({ params, body, exchange }) =>
+        presentJob(await budgets.resume(exchange.holder, jobNumber(params.job_id), body)),
     }),
     route({
       method: 'POST',
       path: '/api/jobs/{job_id}/stop',
       tag,
+      access: 'train',
       summary: 'Stop a job and save a checkpoint, or remove it from the queue; discard also deletes it',
       body: s.stopBody,
       bodyExample: { discard: false },
@@ -86,8 +91,9 @@ export function jobRoutes(services: Services) {
         404: noJob,
         409: conflict,
       },
-      handle: async ({ params, body }) => {
+      handle: async ({ params, body, exchange }) => {
         const id = jobNumber(params.job_id);
+        budgets.checkOwn(exchange.holder, id);
         return presentJob(body.discard ? await store.discard(id) : await store.stop(id));
       },
     }),

@@ -11,6 +11,7 @@ export function hardwareRoutes({ machine }: Services) {
       method: 'GET',
       path: '/api/hardware',
       tag,
+      access: 'train',
       summary: 'Hardware details: visible GPUs in training order, memory, disk and CPU cores; sizes in bytes',
       responses: { 200: { description: 'The hardware; null means unknown', schema: s.hardware } },
       handle: async () => presentHardware(await machine()),

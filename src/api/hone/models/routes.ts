@@ -18,6 +18,7 @@ export function modelRoutes({ hubPush, models }: Services) {
       method: 'GET',
       path: '/api/catalog',
       tag,
+      access: 'train',
       summary: 'List models with their names, notes and tags, newest first, with optional filters',
       query: s.catalogQuery,
       responses: { 200: { description: 'The models', schema: s.catalog } },

@@ -26,6 +26,7 @@ export function choiceRoutes({ expectTraining, machine, planner, registry }: Ser
       method: 'GET',
       path: '/api/choices',
       tag,
+      access: 'train',
       summary:
         'Tasks, strategies and providers, and the values of optim, lr_scheduler_type and export.quantizations',
       responses: { 200: { description: 'The values', schema: s.choices } },
@@ -57,6 +58,7 @@ export function choiceRoutes({ expectTraining, machine, planner, registry }: Ser
       method: 'GET',
       path: '/api/recommendations',
       tag,
+      access: 'train',
       summary: `Recommended models for a task, best first, with reasons and training memory (profiles: ${profiles.join(', ')})`,
       query: s.recommendationsQuery,
       responses: { 200: { description: 'The models', schema: s.recommendations }, 400: refused },
@@ -72,6 +74,7 @@ export function choiceRoutes({ expectTraining, machine, planner, registry }: Ser
       method: 'POST',
       path: '/api/estimate',
       tag,
+      access: 'train',
       summary: 'Estimate the memory and disk space of a training run, with advice if it does not fit',
       body: trainingRequest,
       paths: trainingPaths,
