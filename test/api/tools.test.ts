@@ -170,6 +170,32 @@ test('with a response format, an answer is a call or JSON of its schema', async 
   assert.match(object?.message.content ?? '', /^\{/, 'no call can begin');
 });
 
+test('what no grammar holds of a schema is told with the answer and with calls', async () => {
+  const twice = { type: 'array', items: { const: 1 }, minItems: 2, maxItems: 2, uniqueItems: true };
+  const schema = { type: 'object', properties: { tags: twice }, required: ['tags'] };
+  const json_schema = { name: 'tags', schema };
+  const request = { model: 'qwen', messages, max_tokens: 400 };
+  const body = { ...request, response_format: { type: 'json_schema' as const, json_schema } };
+  const told = (choice: object | undefined) => (choice as { schema_errors?: string[] }).schema_errors;
+  const duplicate = '/tags must NOT have duplicate items (items ## 0 and 1 are identical)';
+  assert.equal(told((await client.chat.completions.create(body)).choices[0]), [duplicate]);
+  const streamed: unknown[] = [];
+  for await (const { choices } of await client.chat.completions.create({ ...body, stream: true }))
+    streamed.push(...choices.map(told));
+  assert.equal(streamed.filter(Boolean), [[duplicate]]);
+  const tool = { type: 'function' as const, function: { name: 'tag', parameters: schema } };
+  const calling = { ...request, tools: [tool], tool_choice: 'required' as const, parallel_tool_calls: false };
+  assert.equal(told((await client.chat.completions.create(calling)).choices[0]), [`tag: ${duplicate}`]);
+  const format = { type: 'json_schema' as const, name: 'tags', schema };
+  const response = await client.responses.create({ model: 'qwen', input: 'Tags?', text: { format } });
+  assert.equal(told(response), [duplicate]);
+  const output_config = { format: { type: 'json_schema', schema } };
+  const message = await service.call('POST', '/v1/messages', { ...request, output_config });
+  assert.equal(message.body.schema_errors, [duplicate]);
+  const held = { ...body, response_format: { type: 'json_object' as const, schema: { const: 1 } } };
+  assert.is(told((await client.chat.completions.create(held)).choices[0]), undefined);
+});
+
 test('what is wrong with tools is told by its place', async () => {
   const user = messages[0];
   const call = { id: 'a', type: 'function', function: { name: 'gone', arguments: '{' } };

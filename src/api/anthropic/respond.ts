@@ -8,7 +8,9 @@ import { createAnswerBlocks } from './answer-blocks.ts';
 import { errorBody } from './errors.ts';
 import type { Message } from './schemas.ts';
 
-function endOf(answer: PlaygroundAnswer): Pick<Message, 'stop_reason' | 'stop_sequence' | 'usage'> {
+function endOf(
+  answer: PlaygroundAnswer,
+): Pick<Message, 'stop_reason' | 'stop_sequence' | 'schema_errors' | 'usage'> {
   const { finishReason, stoppedAt, calls, promptTokens, cachedTokens, generatedTokens } = answer;
   const isCall = calls.length > 0 && calls.every((one) => jsonOf(one.arguments) !== undefined);
   return {
@@ -21,6 +23,7 @@ function endOf(answer: PlaygroundAnswer): Pick<Message, 'stop_reason' | 'stop_se
             ? 'end_turn'
             : 'stop_sequence',
     stop_sequence: stoppedAt ?? null,
+    schema_errors: answer.schemaErrors && [...answer.schemaErrors],
     usage: {
       ...{ input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0 },
       ...{ cache_read_input_tokens: cachedTokens, output_tokens: generatedTokens },

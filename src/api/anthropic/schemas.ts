@@ -24,6 +24,8 @@ export const message = v.object({
   stop_reason: v.nullable(v.picklist(['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'])),
   stop_sequence: v.nullable(v.string()),
   usage,
+  /** Hone's own: where the answer or a call breaks its schema in what no grammar holds; absent where it does not. */
+  schema_errors: v.optional(v.array(v.string())),
 });
 export type Message = v.InferOutput<typeof message>;
 

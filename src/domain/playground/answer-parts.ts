@@ -26,6 +26,8 @@ export interface PlaygroundAnswer extends GenerateResult {
   readonly reasoning: string | null;
   /** The calls of the request's tools. */
   readonly calls: readonly SaidCall[];
+  /** Where it breaks its schema in what no grammar holds. */
+  readonly schemaErrors?: readonly string[] | undefined;
 }
 
 /** The beginning of an answer; its reasoning is complete if it has content. */

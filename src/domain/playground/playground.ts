@@ -4,6 +4,8 @@ import type { JobRow } from '../../db/tables/jobs.ts';
 import { AppError } from '../../errors.ts';
 import type { EmbedResult, Generation, ModelProcess, OnText } from '../../inference/engine/engine.ts';
 import type { Engines } from '../../inference/engine/engines.ts';
+import type { ToolUse } from '../../inference/protocol/generation.ts';
+import { schemaErrors } from '../../inference/schema/schema-errors.ts';
 import { withoutTools } from '../../inference/template/render.ts';
 import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
@@ -21,6 +23,7 @@ import {
   withParts,
 } from './answer-parts.ts';
 import type { Bases } from './bases.ts';
+import { jsonOf } from './calls/json-value.ts';
 import { type ModelMemory, memoryOf } from './memory.ts';
 import {
   lacksBase,
@@ -82,6 +85,26 @@ export const maximumPromptBytes = 2 ** 20;
 
 /** A process is named after the latest models that it answered for, at most so many. */
 const mostNames = 5;
+
+/** Where an answer or its calls break the schemas that they were held to; `undefined` where they do not. */
+function brokenBy(
+  { text, calls, finishReason }: PlaygroundAnswer,
+  schema: PlaygroundRequest['schema'],
+  use: ToolUse | null,
+): string[] | undefined {
+  if (finishReason !== 'stop') return undefined;
+  const value = schema != null && calls.length === 0 ? jsonOf(text) : undefined;
+  const ofAnswer = schema == null || value === undefined ? [] : schemaErrors(schema, value);
+  const ofCalls = calls.flatMap(({ name, arguments: given }) => {
+    const tool = use?.tools.find((one) => one.function.name === name)?.function;
+    const isHeld = use?.choice !== 'auto' || schema != null || use.strict.includes(name);
+    const sent = jsonOf(given);
+    if (!isHeld || tool?.parameters === undefined || sent === undefined) return [];
+    return schemaErrors(tool.parameters, sent).map((error) => `${name}: ${error}`);
+  });
+  const all = [...ofAnswer, ...ofCalls];
+  return all.length === 0 ? undefined : all;
+}
 
 /** One prompt of a user, as the playgrounds of both sets send it. */
 export const userPrompt = (prompt: string): Generation['input'] => ({
@@ -236,7 +259,8 @@ export function createPlayground(options: {
             { onText: heard, signal },
           );
         const begun = isChat && input.continues ? (input.messages.at(-1) ?? null) : null;
-        return withParts(form, thinking, begun, use, onText, generate);
+        const said = await withParts(form, thinking, begun, use, onText, generate);
+        return { ...said, schemaErrors: brokenBy(said, schema, use) };
       };
       return figures.counted(first.counter, () =>
         counted(first, () => (other === undefined ? answer() : counted(other, answer))),

@@ -99,6 +99,7 @@ interface Completion<C extends object, L> {
     readonly logprobs: L | null;
     readonly finish_reason: string;
     readonly stop_reason: string | undefined;
+    readonly schema_errors: readonly string[] | undefined;
   })[];
   readonly usage: ReturnType<typeof usageOf>;
   readonly system_fingerprint: string;
@@ -133,6 +134,7 @@ const isCall = ({ calls }: PlaygroundAnswer) =>
 const endOf = (answer: PlaygroundAnswer) => ({
   finish_reason: answer.finishReason === 'length' ? 'length' : isCall(answer) ? 'tool_calls' : 'stop',
   stop_reason: answer.stoppedAt,
+  schema_errors: answer.schemaErrors,
 });
 
 /**

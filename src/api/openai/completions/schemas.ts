@@ -18,7 +18,12 @@ const finish = {
   /** As vLLM has it: the text of `stop` that ended the answer; absent where none did. */
   stop_reason: v.optional(v.string()),
 };
-const ofChat = { ...finish, logprobs: v.nullable(chatLogprobs) };
+const ofChat = {
+  ...finish,
+  logprobs: v.nullable(chatLogprobs),
+  /** Hone's own: where the answer or a call breaks its schema in what no grammar holds; absent where it does not. */
+  schema_errors: v.optional(v.array(v.string())),
+};
 
 const called = { name: v.string(), arguments: v.string() };
 const toolCall = v.object({ id: v.string(), type: v.literal('function'), function: v.object(called) });

@@ -72,7 +72,7 @@ function reasoningTokens(output: Response['output'], tokens: number): number {
 export function endedResponse(
   begun: Response,
   output: Response['output'],
-  { finishReason, promptTokens, cachedTokens, generatedTokens }: PlaygroundAnswer,
+  { finishReason, promptTokens, cachedTokens, generatedTokens, schemaErrors }: PlaygroundAnswer,
 ): Response {
   const isCut = finishReason === 'length';
   return {
@@ -81,6 +81,7 @@ export function endedResponse(
     status: isCut ? 'incomplete' : 'completed',
     incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
     output,
+    ...(schemaErrors === undefined ? {} : { schema_errors: [...schemaErrors] }),
     usage: {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },

@@ -66,6 +66,8 @@ export const response = v.object({
     }),
   ),
   user: textOrNull,
+  /** Hone's own: where the answer or a call breaks its schema in what no grammar holds; absent where it does not. */
+  schema_errors: v.exactOptional(v.array(v.string())),
 });
 export type Response = v.InferOutput<typeof response>;
 

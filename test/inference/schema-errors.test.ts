@@ -1,0 +1,50 @@
+/** What no grammar holds of a schema is found in the finished answer. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { schemaErrors } from '../../src/inference/schema/schema-errors.ts';
+
+const text = { type: 'string' };
+const cases: readonly (readonly [
+  schema: Record<string, unknown>,
+  right: unknown,
+  wrong: unknown,
+  place: string,
+])[] = [
+  [
+    { properties: { tags: { type: 'array', uniqueItems: true } } },
+    { tags: [1, 2] },
+    { tags: [1, 1] },
+    '/tags',
+  ],
+  [{ not: { required: ['a'] } }, { b: 1 }, { a: 1 }, '/'],
+  [{ oneOf: [{ type: 'integer' }, { type: 'number', minimum: 5 }] }, 3, 7, '/'],
+  [{ type: 'array', contains: { const: 1 } }, [2, 1], [2], '/0'],
+  [{ dependentRequired: { a: ['b'] } }, { b: 1 }, { a: 1 }, '/'],
+  [{ type: 'string', pattern: '^a+$', maxLength: 2 }, 'aa', 'aaa', '/'],
+  [{ if: { required: ['a'] }, else: { required: ['b'] } }, { a: 1 }, {}, '/'],
+  // As zod writes it, and with a list of items as draft 7 has it.
+  [
+    { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'array', uniqueItems: true }] },
+    [[1]],
+    [[1, 1]],
+    '/0',
+  ],
+  [{ $defs: { t: { not: text } }, properties: { a: { $ref: '#/$defs/t' } } }, { a: 1 }, { a: 'x' }, '/a'],
+];
+
+test('an answer that breaks its schema is told with the place, and another one is not', () => {
+  for (const [schema, right, wrong, place] of cases) {
+    assert.equal(schemaErrors(schema, right), [], JSON.stringify(schema));
+    const [error = ''] = schemaErrors(schema, wrong);
+    assert.ok(error.startsWith(`${place} `), `${JSON.stringify(schema)}: ${error}`);
+  }
+});
+
+test('what a grammar holds is not checked, and a check has an end', () => {
+  assert.equal(schemaErrors({ type: 'string' }, 1), []);
+  const slow = { type: 'string', pattern: '^(a+)+$', not: { const: 'b' } };
+  const [error] = schemaErrors(slow, `${'a'.repeat(50)}!`);
+  assert.match(error ?? '', 'could not be checked');
+});
+
+test.run();
