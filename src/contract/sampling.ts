@@ -7,6 +7,7 @@ export interface SamplingParameter {
   /** With it, which is the default, nothing changes. */
   readonly neutral: number;
   readonly isInteger?: boolean;
+  readonly help: string;
 }
 
 /**
@@ -15,16 +16,42 @@ export interface SamplingParameter {
  * `inference/worker/sampling.ts` applies it.
  */
 export const samplingParameters = {
-  /** Subtracted from the logit of each token of the answer so far. */
-  presencePenalty: { field: 'presence_penalty', min: -2, max: 2, neutral: 0 },
-  /** The same, as often as the token occurs. */
-  frequencyPenalty: { field: 'frequency_penalty', min: -2, max: 2, neutral: 0 },
-  /** Divides the positive logits of all tokens of the prompt and the answer so far, and multiplies the negative ones. */
-  repetitionPenalty: { field: 'repetition_penalty', min: 0.1, max: 10, neutral: 1 },
-  /** Only so many of the most likely tokens; 0 and -1 stand for all. */
-  topK: { field: 'top_k', min: -1, max: 1_000_000, neutral: 0, isInteger: true },
-  /** Only tokens with at least this share of the most likely one's probability. */
-  minP: { field: 'min_p', min: 0, max: 1, neutral: 0 },
+  presencePenalty: {
+    field: 'presence_penalty',
+    min: -2,
+    max: 2,
+    neutral: 0,
+    help: 'Subtracted from the logit of each token of the answer so far.',
+  },
+  frequencyPenalty: {
+    field: 'frequency_penalty',
+    min: -2,
+    max: 2,
+    neutral: 0,
+    help: 'Subtracted from it as often as the token occurs.',
+  },
+  repetitionPenalty: {
+    field: 'repetition_penalty',
+    min: 0.1,
+    max: 10,
+    neutral: 1,
+    help: 'Divides the positive logits of all tokens of the prompt and the answer so far, and multiplies the negative ones.',
+  },
+  topK: {
+    field: 'top_k',
+    min: -1,
+    max: 1_000_000,
+    neutral: 0,
+    isInteger: true,
+    help: 'Only so many of the most likely tokens; 0 and -1 stand for all.',
+  },
+  minP: {
+    field: 'min_p',
+    min: 0,
+    max: 1,
+    neutral: 0,
+    help: 'Only tokens with at least this share of the probability of the most likely one.',
+  },
 } as const satisfies Readonly<Record<string, SamplingParameter>>;
 
 export type SamplingName = keyof typeof samplingParameters;

@@ -1,13 +1,17 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
-import type * as v from 'valibot';
+import * as v from 'valibot';
 import { AppError } from '../errors.ts';
 import { kindOf } from './error-reply.ts';
 import { type Face, mayBeAbsent, type ResponseDoc, type Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 
+/** A schema with its description in the document. */
+export const about = <const S extends v.GenericSchema>(schema: S, text: string) =>
+  v.pipe(schema, v.description(text));
+
 /** A JSON schema; rules that it cannot express are left out. */
-function schemaOf(schema: v.GenericSchema): Json {
+export function schemaOf(schema: v.GenericSchema): Json {
   const { $schema: _dialect, ...rest } = toJsonSchema(schema, {
     errorMode: 'ignore',
     typeMode: 'input',

@@ -10,6 +10,7 @@ import {
   topPBound,
 } from '../../domain/playground/generation-bounds.ts';
 import { settingsSchema } from '../../domain/training/training-request.ts';
+import { about } from '../../http/openapi.ts';
 
 const text = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
 
@@ -19,7 +20,7 @@ export const repositoryBody = v.object({ repo_name: text });
 export const pushBody = v.object({
   model_id: text,
   repo_name: text,
-  private: v.optional(v.boolean(), true),
+  private: about(v.optional(v.boolean(), true), 'Whether a new repository is private. Default: true.'),
 });
 export const modelPathQuery = v.object({ model_id: text });
 export const generateBody = v.object({

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { identityBounds, linePattern, notesPattern, tagPattern } from '../../contract/identity.ts';
 import type { IdentityChange } from '../../domain/job-record/identity.ts';
+import { about } from '../../http/openapi.ts';
 
 const line = 'must be one line without control characters';
 const atMost = (count: number) => `must have at most ${count} characters`;
@@ -62,16 +63,20 @@ export const readIdentity = ({
 
 /** Filters of the lists of runs and models. */
 export const searchQuery = v.object({
-  /** Words that are all in the name, notes, tags, model or dataset. */
-  search: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(200, atMost(200)))),
-  /** One tag, or several separated by commas, all of which it has. */
-  tag: v.optional(
-    v.pipe(
-      v.string(),
-      v.minLength(1, 'must not be empty'),
-      v.maxLength(1000, atMost(1000)),
-      v.transform((text) => text.split(',')),
+  search: about(
+    v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(200, atMost(200)))),
+    'Words that are all in the name, notes, tags, model or dataset.',
+  ),
+  tag: about(
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.minLength(1, 'must not be empty'),
+        v.maxLength(1000, atMost(1000)),
+        v.transform((text) => text.split(',')),
+      ),
     ),
+    'One tag, or several separated by commas, all of which it has.',
   ),
 });
 

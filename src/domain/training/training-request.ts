@@ -14,6 +14,7 @@ import {
 
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
+const about = <S extends v.GenericSchema>(schema: S, text: string) => v.pipe(schema, v.description(text));
 
 /** A single action, so that a value that breaks the rule gets only one message. */
 const whole = (what: string) => v.integer<number, string>(`${what} must be a whole number`);
@@ -98,41 +99,49 @@ export const settingsSchema = v.object(
  * rejected by name.
  */
 export const trainingRequest = v.strictObject({
-  task: text(64),
-  model_name: text(1024),
+  task: about(text(64), 'What is learned, such as text-generation.'),
+  model_name: about(
+    text(1024),
+    'The base model: owner/name on the hub, a folder, a GGUF file, or the folder of an adapter.',
+  ),
   merge_adapter: v.pipe(
     or(v.boolean()),
     v.description(
       'Whether the adapter in the folder `model_name`, which is alone there or beside weights, is merged into its base before the training. Default: false.',
     ),
   ),
-  dataset: text(4096),
+  dataset: about(text(4096), 'A stored dataset, or the path of a JSONL file.'),
   validation_dataset: v.pipe(
     or(text(4096)),
     v.description(
       'A dataset to validate on, with rows like those of `dataset`; instead of a part of it (`eval_split`).',
     ),
   ),
-  provider: or(text(64)),
-  strategy: or(text(64)),
-  /** Wait for the running job instead of being rejected. */
-  queue: or(v.boolean()),
-  compute_specs: or(v.picklist(profiles)),
+  provider: about(or(text(64)), 'What trains, such as standard or accelerated. Default: standard.'),
+  strategy: about(or(text(64)), 'How it learns, such as sft or dpo. Default: sft.'),
+  queue: about(or(v.boolean()), 'Wait for the run that is active instead of being refused. Default: false.'),
+  compute_specs: about(
+    or(v.picklist(profiles)),
+    "The profile whose recommended values are the defaults. Default: this machine's.",
+  ),
   ...settingFields,
-  export: or(
-    v.union(
-      [
-        v.literal('none'),
-        v.strictObject({
-          quantizations: v.pipe(
-            v.array(v.picklist(quantizationTypes)),
-            v.minLength(1),
-            v.maxLength(quantizationTypes.length),
-          ),
-        }),
-      ],
-      `export must be "none" or {"quantizations": […]} with some of ${quantizationTypes.join(', ')}`,
+  export: about(
+    or(
+      v.union(
+        [
+          v.literal('none'),
+          v.strictObject({
+            quantizations: v.pipe(
+              v.array(v.picklist(quantizationTypes)),
+              v.minLength(1),
+              v.maxLength(quantizationTypes.length),
+            ),
+          }),
+        ],
+        `export must be "none" or {"quantizations": […]} with some of ${quantizationTypes.join(', ')}`,
+      ),
     ),
+    'The GGUF files that are made: `{quantizations: [Q8_0, Q4_K_M]}`, or none. Default: Q8_0, where llama.cpp runs the model.',
   ),
 });
 

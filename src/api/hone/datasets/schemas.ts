@@ -7,9 +7,8 @@ import { notList } from '../common.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 export const rowsQuery = v.object({
-  rows: wholeNumber(20, 200),
-  /** The number of the first row, from 0. */
-  from: wholeNumber(0, 2 ** 31),
+  rows: wholeNumber(20, 200, 'The most rows.'),
+  from: wholeNumber(0, 2 ** 31, 'The number of the first row, from 0.'),
   /** Only rows with this text in a value, in upper or lower case. */
   search: v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1000))),
   /** Only the rows at these lines, by number from 1, with commas between them. */

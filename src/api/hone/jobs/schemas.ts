@@ -4,6 +4,7 @@ import { engineNames } from '../../../contract/journal.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
 import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
 import { judgementKinds } from '../../../domain/jobs/judgement.ts';
+import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
 import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';
@@ -12,54 +13,62 @@ import { wholeNumber } from '../whole-number.ts';
 const filterText = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096)));
 const stateList = new RegExp(`^(${jobStates.join('|')})(,(${jobStates.join('|')}))*$`);
 export const listQuery = v.object({
-  /** One state, or several separated by commas. */
-  state: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(stateList, `must be one of ${jobStates.join(', ')}, or several with commas between them`),
-      v.transform((text) => text.split(',')),
-    ),
-  ),
-  task: filterText,
-  provider: filterText,
-  strategy: filterText,
-  /** The base model as named in the request. */
-  model_name: filterText,
-  dataset: filterText,
-  ...searchQuery.entries,
-  /** Only the trials of a sweep. */
-  sweep: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(/^sweep_\d{1,15}$/, 'must be the ID of a sweep, such as sweep_1'),
-      v.transform((name) => Number(name.slice('sweep_'.length))),
-    ),
-  ),
-  /** `folded`: the first trial of each sweep stands for the others. */
-  trials: v.optional(v.picklist(['folded'], 'must be folded')),
-  /** What they are ordered by, with a hyphen before it from high to low; what is unknown is last. Newest first by default. */
-  sort: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(
-        new RegExp(`^-?(${runOrders.join('|')})$`),
-        `must be one of ${runOrders.join(', ')}, with a hyphen before it from high to low`,
+  state: about(
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(stateList, `must be one of ${jobStates.join(', ')}, or several with commas between them`),
+        v.transform((text) => text.split(',')),
       ),
-      v.transform((text) => ({ by: text.replace('-', '') as RunOrder, down: text.startsWith('-') })),
     ),
+    'One state, or several separated by commas.',
   ),
-  limit: wholeNumber(50, 1000),
-  offset: wholeNumber(0, 999_999_999),
+  task: about(filterText, 'Only runs of this task.'),
+  provider: about(filterText, 'Only runs of this provider.'),
+  strategy: about(filterText, 'Only runs of this strategy.'),
+  model_name: about(filterText, 'Only runs of this base model, as named in the request.'),
+  dataset: about(filterText, 'Only runs on this dataset.'),
+  ...searchQuery.entries,
+  sweep: about(
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(/^sweep_\d{1,15}$/, 'must be the ID of a sweep, such as sweep_1'),
+        v.transform((name) => Number(name.slice('sweep_'.length))),
+      ),
+    ),
+    'Only the trials of this sweep, such as sweep_1.',
+  ),
+  trials: about(
+    v.optional(v.picklist(['folded'], 'must be folded')),
+    '`folded`: the first trial of each sweep stands for the others.',
+  ),
+  sort: about(
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(
+          new RegExp(`^-?(${runOrders.join('|')})$`),
+          `must be one of ${runOrders.join(', ')}, with a hyphen before it from high to low`,
+        ),
+        v.transform((text) => ({ by: text.replace('-', '') as RunOrder, down: text.startsWith('-') })),
+      ),
+    ),
+    `What they are ordered by: ${runOrders.join(', ')}; with a hyphen before it from high to low. What is unknown is last. Newest first by default.`,
+  ),
+  limit: wholeNumber(50, 1000, 'The most runs.'),
+  offset: wholeNumber(0, 999_999_999, 'How many runs are left out at the beginning.'),
 });
 /** `discard` deletes the job instead of saving a checkpoint. */
 export const stopBody = v.optional(v.strictObject({ discard: v.optional(v.boolean(), false) }), {});
 /** `queue` lets the job wait while there is no room for it. */
 export const resumeBody = v.optional(v.strictObject({ queue: v.optional(v.boolean(), false) }), {});
 export const metricsQuery = v.object({
-  /** The maximum number of points; 0 for as many as one answer holds (50,000). */
-  points: wholeNumber(0, 1_000_000),
+  points: wholeNumber(0, 1_000_000, 'The most points; 0 for as many as one answer holds (50,000).'),
 });
-export const logQuery = v.object({ bytes: wholeNumber(65_536, 16_777_216) });
+export const logQuery = v.object({
+  bytes: wholeNumber(65_536, 16_777_216, 'The most bytes, from the end of the log.'),
+});
 export const job = v.object({
   job_id: v.string(),
   model_id: v.string(),

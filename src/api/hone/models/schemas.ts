@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { quantizationTypes } from '../../../contract/models/quantizations.ts';
 import { exportedFile, exportOutcome, exportReasons, verification } from '../../../domain/job-record/job.ts';
+import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
 import { exportTaskFields } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';
@@ -45,10 +46,10 @@ export const files = v.object({ files: v.array(v.object({ name: v.string(), byte
 const filterText = v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(4096)));
 export const catalogQuery = v.object({
   ...searchQuery.entries,
-  task: filterText,
-  strategy: filterText,
-  base_model: filterText,
-  dataset: filterText,
+  task: about(filterText, 'Only models of this task.'),
+  strategy: about(filterText, 'Only models of this strategy.'),
+  base_model: about(filterText, 'Only models of this base model.'),
+  dataset: about(filterText, 'Only models that were trained on this dataset.'),
 });
 export const catalogued = v.object({
   model_id: v.string(),

@@ -82,5 +82,6 @@ export const examples: Readonly<Record<string, unknown>> = {
     advice: [
       'The dataset has 400 examples. For a model of this size (under 1B parameters), 500 are recommended.',
     ],
+    request: { task: 'text-generation', model_name: 'Qwen/Qwen3-0.6B', num_train_epochs: 3, lora_r: 16 },
   },
 };

@@ -47,6 +47,7 @@ export function presentPlan(plan: Plan) {
     },
     fits: plan.fits,
     advice: plan.advice,
+    request: plan.request,
   };
 }
 

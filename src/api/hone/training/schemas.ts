@@ -61,6 +61,8 @@ export const estimate = v.object({
   }),
   fits: v.nullable(v.boolean()),
   advice: v.array(v.string()),
+  /** The request with every default of this machine. */
+  request: v.record(v.string(), v.unknown()),
 });
 const words = { name: v.string(), label: v.string(), description: v.string() };
 export const choices = v.object({

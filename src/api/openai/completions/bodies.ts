@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { lengthBound, maximumLength, promptBound } from '../../../domain/playground/generation-bounds.ts';
 import { maximumPromptBytes, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
+import { about } from '../../../http/openapi.ts';
 import { notList, or, unsupported } from '../schemas.ts';
 import { common, defaults, only, wholeBetween } from './common-fields.ts';
 import { isBegun, messages } from './messages.ts';
@@ -27,10 +28,9 @@ const tooMuch = `n times the most tokens of an answer must be at most ${maximumL
 export const chatBody = v.pipe(
   v.strictObject({
     ...common,
-    /** Hone's own field: answer with the base model. */
-    as_base: or(v.boolean()),
+    as_base: about(or(v.boolean()), "Hone's own field: answer with the base model."),
     messages,
-    max_tokens: or(lengthBound),
+    max_tokens: about(or(lengthBound), `The most tokens of an answer. Default: ${defaults.maxTokens}.`),
     max_completion_tokens: or(lengthBound),
     logprobs: or(v.boolean()),
     top_logprobs: or(wholeBetween(0, 20)),
@@ -50,8 +50,10 @@ export const chatBody = v.pipe(
     function_call: or(v.picklist(['none', 'auto'], 'must be none or auto: functions are not supported')),
     audio: unsupported('audio is'),
     prediction: unsupported('predicted answers are'),
-    /** `none` turns reasoning off where the template can, and any other effort turns it on. */
-    reasoning_effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+    reasoning_effort: about(
+      or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
+      'none turns reasoning off where the template can, and any other effort turns it on.',
+    ),
     /** As vLLM and llama.cpp have it; it goes before `reasoning_effort`. */
     chat_template_kwargs: or(v.intersect([v.strictObject({ enable_thinking: or(v.boolean()) }), notList])),
     /** As vLLM has it: the last message is the beginning of the answer, which goes on from there. */

@@ -11,6 +11,7 @@ import {
   temperatureBound,
   topPBound,
 } from '../../../domain/playground/generation-bounds.ts';
+import { about } from '../../../http/openapi.ts';
 import { modelName, notList, or } from '../schemas.ts';
 
 /** OpenAI's defaults, except for the length, where OpenAI's is the whole context. */
@@ -48,18 +49,27 @@ export const only = <const V extends string | number | boolean>(value: V, messag
 
 const sampling = Object.fromEntries(
   samplingNames.map((name) => {
-    const { field, min, max, isInteger }: SamplingParameter = samplingParameters[name];
-    return [field, or(isInteger ? wholeBetween(min, max) : between(min, max))];
+    const { field, min, max, isInteger, help }: SamplingParameter = samplingParameters[name];
+    return [field, about(or(isInteger ? wholeBetween(min, max) : between(min, max)), help)];
   }),
-) as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
+) as unknown as Readonly<Record<SamplingField, ReturnType<typeof or<ReturnType<typeof between>>>>>;
 
 /** Fields that every request for an answer has. */
 export const common = {
   model: modelName,
-  temperature: or(temperatureBound),
-  top_p: or(topPBound),
-  stop: or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(mostStops))])),
-  seed: or(v.pipe(v.number(), v.integer())),
+  temperature: about(
+    or(temperatureBound),
+    `How freely tokens are drawn; 0 takes the likeliest. Default: ${defaults.temperature}.`,
+  ),
+  top_p: about(
+    or(topPBound),
+    `Only the likeliest tokens that have this probability together. Default: ${defaults.topP}.`,
+  ),
+  stop: about(
+    or(v.union([stopText, v.pipe(v.array(stopText), v.maxLength(mostStops))])),
+    'Texts that end the answer.',
+  ),
+  seed: about(or(v.pipe(v.number(), v.integer())), 'Draws the same tokens again.'),
   n: or(wholeBetween(1, mostAnswers)),
   ...sampling,
   /** As vLLM has it. */
@@ -69,14 +79,17 @@ export const common = {
   stream_options: or(v.intersect([v.object({ include_usage: or(v.boolean()) }), notList])),
   /** Hone's own field: with `false`, nothing that earlier requests evaluated of the prompt is used. */
   cache: or(v.boolean()),
-  /** Hone's own field: answer with the weights of this step. */
-  checkpoint: or(stepBound),
-  /** Hone's own field: the strength of what the training changed; 0 is the base model. */
-  scale: or(scaleBound),
+  checkpoint: about(or(stepBound), "Hone's own field: answer with the weights of this step."),
+  scale: about(
+    or(scaleBound),
+    "Hone's own field: the strength of what the training changed; 0 is the base model.",
+  ),
   /** Hone's own field: adds the change of another model, or of its checkpoint, of the same base. */
   blend: or(v.strictObject({ model: modelName, checkpoint: or(stepBound), scale: or(scaleBound) })),
-  /** Hone's own field: answer with the model's file of this quantization. */
-  file: or(v.pipe(v.string(), v.regex(/^\w{1,32}$/, 'must be the name of a quantization, such as Q4_0'))),
+  file: about(
+    or(v.pipe(v.string(), v.regex(/^\w{1,32}$/, 'must be the name of a quantization, such as Q4_0'))),
+    "Hone's own field: answer with the model's file of this quantization, such as Q4_0.",
+  ),
   /** It says who asks, and changes no answer. */
   user: or(v.string()),
 };

@@ -13,7 +13,7 @@ import { sizeWarnings } from '../../datasets/size-guidance.ts';
 import { makeRoom, reclaimableBytes } from '../../machine/disk-room.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { defaultProvider, defaultStrategy } from '../../machine/trainer-registry.ts';
-import { checkChoices } from '../judge-choices.ts';
+import { checkChoices, type JudgedChoices } from '../judge-choices.ts';
 import { exportTypes, type JudgedRequest, type Judges } from '../judge-request.ts';
 import { type SettingsContext, settingsOf } from '../settings.ts';
 import type { TrainingRequest } from '../training-request.ts';
@@ -49,6 +49,8 @@ export interface Plan {
   readonly time: TimeEstimate | null;
   readonly fits: boolean | null;
   readonly advice: readonly string[];
+  /** The request with every default. */
+  readonly request: Partial<TrainingRequest>;
 }
 
 /** A recommended model, with the reason and its training requirements. */
@@ -85,6 +87,24 @@ function usualNeed(model: string, size: ModelSize, task: string, context: Settin
   const settings = settingsOf({ task, model_name: model }, context);
   const choices = { task, strategy: defaultStrategy, provider: defaultProvider, settings, context };
   return runNeed(size, choices, diskNeed(settings, 0, { strategy: defaultStrategy, rows: null }, []));
+}
+
+/** A request with every default. @param whyNone why there can be no GGUF file. */
+function wholeRequest(
+  request: TrainingRequest,
+  { strategy, provider, settings }: JudgedChoices,
+  whyNone: string | null,
+): Partial<TrainingRequest> {
+  const made = exportTypes(request, whyNone);
+  return {
+    ...request,
+    provider,
+    strategy,
+    ...settings,
+    // They exclude each other.
+    eval_split: request.validation_dataset == null ? settings.eval_split : undefined,
+    export: made.length === 0 ? 'none' : { quantizations: [...made] },
+  };
 }
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share what was measured of the model
@@ -216,6 +236,7 @@ export function createPlanner(
           ...reservedAdvice(gpu ? reserved.map((each) => ({ ...each, memoryBytes: 0 })) : reserved),
           ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),
         ],
+        request: wholeRequest(request, choices, whyNone),
       };
     },
 
