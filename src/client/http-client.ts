@@ -1,47 +1,55 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { fetchLocal, type LocalService } from '../client/local-service.ts';
-import type { Phase } from '../contract/jobs.ts';
+import { fetchLocal, type LocalService } from './local-service.ts';
 
-/** The fields of a job that the demo uses. */
-export interface JobView {
-  readonly state: string;
-  readonly model_id: string;
-  readonly phase: Phase | null;
-  readonly phase_progress: number | null;
-  readonly progress: number;
-  readonly message: string;
-  /** Until its end, with the export. */
-  readonly seconds_left: number | null;
-  readonly last_metric: StepView | null;
-  readonly error: { readonly message: string | null; readonly advice: string | null } | null;
+/** What the service says against a request. */
+export class Refusal extends Error {
+  readonly status: number;
+  /** The error in words. */
+  readonly detail: string;
+  /** The invalid fields by their paths in the request, if it names them. */
+  readonly issues: readonly { readonly loc: readonly string[]; readonly msg: string }[];
+
+  constructor(request: string, status: number, text: string) {
+    super(`${request} answered ${status}: ${text.slice(0, 500)}`);
+    this.status = status;
+    const { detail, error } = read(text);
+    this.issues = Array.isArray(detail) ? detail : [];
+    const words = typeof detail === 'string' ? detail : (error?.message ?? text.slice(0, 500));
+    this.detail = this.issues.length > 0 ? this.issues.map(({ msg }) => msg).join('\n') : words;
+  }
 }
 
-/** The newest training step. */
-export interface StepView {
-  readonly step: number;
-  readonly total_steps: number;
-  readonly loss: number | null;
+/** Each API set has its own shape of errors. */
+function read(text: string): { detail?: string | Refusal['issues']; error?: { message?: string } } {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
 }
 
+/** Sends requests to a service. All methods throw a `Refusal` unless the status is 2xx. */
 export interface Client {
   readonly service: LocalService;
   get<T>(path: string): Promise<T>;
   post<T>(path: string, body: unknown): Promise<T>;
+  /** A response whose body is unread. */
+  open(path: string, init: RequestInit): Promise<Response>;
   /** Uploads a dataset under a name of its own. */
   upload(file: string, name?: string): Promise<{ filename: string; num_examples: number }>;
 }
 
-/** Sends a request. @throws Error with the response if the status is not 2xx. */
 export function createClient(service: LocalService): Client {
-  const ask = async <T>(path: string, init: RequestInit): Promise<T> => {
+  const open = async (path: string, init: RequestInit): Promise<Response> => {
     const response = await fetchLocal(service, path, init);
-    const text = await response.text();
-    if (response.ok) return JSON.parse(text) as T;
-    throw new Error(`${init.method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);
+    if (response.ok) return response;
+    throw new Refusal(`${init.method} ${path}`, response.status, await response.text());
   };
+  const ask = async <T>(path: string, init: RequestInit) => (await open(path, init)).json() as Promise<T>;
   return {
     service,
+    open,
     get: (path) => ask(path, { method: 'GET' }),
     post: (path, body) =>
       ask(path, {

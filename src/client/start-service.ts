@@ -1,26 +1,34 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fetchLocal, type LocalService, readLocalService } from '../client/local-service.ts';
-import type { Options } from './options.ts';
+import { fetchLocal, type LocalService, readLocalService } from './local-service.ts';
 
 /** A running service. */
 export interface RunningService {
   readonly local: LocalService;
-  /** Ends the service if the demo started it. */
+  /** Of its API. */
+  readonly version: string;
+  /** The log of the service that was started; `null` if it was running before. */
+  readonly logPath: string | null;
+  /** Ends the service if it was started here. */
   leave(): Promise<void>;
 }
 
 const startDeadlineMs = 60_000;
 const pollMs = 50;
 
-async function answers(service: LocalService | null): Promise<boolean> {
-  if (service === null) return false;
+/** The running service of a data directory; `null` if none responds. */
+export async function findService(dataDir: string): Promise<RunningService | null> {
+  const local = readLocalService(dataDir);
+  if (local === null) return null;
   try {
-    return (await fetchLocal(service, '/api/health')).ok;
+    const response = await fetchLocal(local, '/api/health');
+    if (!response.ok) return null;
+    const { version } = (await response.json()) as { version: string };
+    return { local, version, logPath: null, leave: async () => undefined };
   } catch {
-    return false;
+    return null;
   }
 }
 
@@ -29,33 +37,28 @@ function lastLines(file: string): string {
 }
 
 /** Uses the running service of the data directory, or starts one on the loopback address. */
-export async function startService(options: Options): Promise<RunningService> {
-  const there = readLocalService(options.dataDir);
-  if (there !== null && (await answers(there))) {
-    console.log(`Using the service at ${there.url}`);
-    return { local: there, leave: async () => undefined };
-  }
-  mkdirSync(options.cacheDir, { recursive: true });
-  const logPath = join(options.cacheDir, 'demo-service.log');
+export async function startService(options: {
+  readonly dataDir: string;
+  readonly installDir: string;
+  readonly port: number;
+  readonly logPath: string;
+  readonly env: NodeJS.ProcessEnv;
+}): Promise<RunningService> {
+  const { dataDir, logPath } = options;
+  const there = await findService(dataDir);
+  if (there !== null) return there;
+  mkdirSync(dirname(logPath), { recursive: true });
   const log = openSync(logPath, 'w');
   const program = join(options.installDir, 'dist', 'main.js');
   const args = [program, 'serve', '--host', '127.0.0.1', '--port', String(options.port)];
-  // The starter model is too small for a second thread to help, and two threads of torch are slow next to a busy process.
-  const threads = options.model === null ? { OMP_NUM_THREADS: '1' } : {};
-  const child = spawn(process.execPath, args, {
-    env: { ...threads, ...process.env },
-    stdio: ['ignore', log, log],
-  });
+  const child = spawn(process.execPath, args, { env: options.env, stdio: ['ignore', log, log] });
   closeSync(log);
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const leave = () => stop(child, ended);
   const deadline = performance.now() + startDeadlineMs;
   while (performance.now() < deadline && child.exitCode === null) {
-    const now = readLocalService(options.dataDir);
-    if (now !== null && now.pid === child.pid && (await answers(now))) {
-      console.log(`Started the service at ${now.url}; its log is ${logPath}`);
-      return { local: now, leave };
-    }
+    const now = await findService(dataDir);
+    if (now !== null && now.local.pid === child.pid) return { ...now, logPath, leave };
     await sleep(pollMs);
   }
   await leave();

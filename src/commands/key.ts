@@ -1,3 +1,4 @@
+import { asTable, toMinutes } from '../client/as-table.ts';
 import { migrationsDir } from '../compose/records.ts';
 import type { Config } from '../config.ts';
 import { lockInstance } from '../db/instance.ts';
@@ -44,7 +45,7 @@ function run(
   { operands: [action, value, ...rest], keyScope: scope, keyBudget }: Config,
 ): void {
   if (action === 'list' && value === undefined) {
-    process.stdout.write(asTable(keys.list()));
+    process.stdout.write(listed(keys.list()));
   } else if (action === 'add' && value !== undefined && rest.length === 0) {
     const { key, record } = keys.add({ name: value, scope, budget: keyBudget ?? undefined });
     // The key alone is on the standard output, so that a script can take it from there.
@@ -60,7 +61,7 @@ function run(
   }
 }
 
-function asTable(keys: readonly AccessKey[]): string {
+function listed(keys: readonly AccessKey[]): string {
   if (keys.length === 0) return 'hone: there are no access keys. "hone key add NAME" makes one.\n';
   const rows = [
     ['ID', 'SCOPE', 'CREATED', 'LAST USED', 'NAME'],
@@ -68,11 +69,5 @@ function asTable(keys: readonly AccessKey[]): string {
       ...[id, scope, toMinutes(createdAt), lastUsedAt === null ? 'never' : toMinutes(lastUsedAt), name],
     ]),
   ];
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  const line = (row: readonly string[]) =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
-  return `${rows.map((row) => line(row).trimEnd()).join('\n')}\n`;
+  return asTable(rows);
 }
-
-/** An ISO time to the minute, in UTC. */
-const toMinutes = (time: string) => `${time.slice(0, 16).replace('T', ' ')} UTC`;

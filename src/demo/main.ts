@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { createClient } from './client.ts';
+import { createClient } from '../client/http-client.ts';
+import { startService } from '../client/start-service.ts';
 import { type Options, readOptions } from './options.ts';
 import { askAll } from './questions.ts';
 import { findRealModel } from './real-model.ts';
-import { startService } from './service.ts';
 import { settingsFor, settingsForDates } from './settings.ts';
 import { makeStarter } from './starter.ts';
 import { renderTable } from './table.ts';
@@ -22,7 +22,15 @@ async function demo(options: Options): Promise<{ ok: boolean; line: string }> {
   const task = options.real ? datesTask(options.installDir) : supportTask(options.installDir);
   const starter = options.real ? null : (options.model ?? (await makeStarter(options)));
   const began = performance.now();
-  const service = await startService(options);
+  const logPath = join(options.cacheDir, 'demo-service.log');
+  // The starter model is too small for a second thread to help, and two threads of torch are slow next to a busy process.
+  const env = { ...(options.model === null ? { OMP_NUM_THREADS: '1' } : {}), ...process.env };
+  const service = await startService({ ...options, logPath, env });
+  console.log(
+    service.logPath === null
+      ? `Using the service at ${service.local.url}`
+      : `Started the service at ${service.local.url}; its log is ${logPath}`,
+  );
   leave = service.leave;
   try {
     const client = createClient(service.local);

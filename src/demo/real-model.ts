@@ -1,5 +1,5 @@
-import { startBar } from './bar.ts';
-import type { Client } from './client.ts';
+import { startBar } from '../client/bar.ts';
+import type { Client } from '../client/http-client.ts';
 import type { Options } from './options.ts';
 import { packagedModel } from './packaged-model.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { startBar } from './bar.ts';
+import { startBar } from '../client/bar.ts';
 import type { Options } from './options.ts';
 
 /** What is needed to make it, and where it is kept. */

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
+import { createClient } from '../../src/client/http-client.ts';
 import { fetchLocal, readLocalService } from '../../src/client/local-service.ts';
-import { createClient } from '../../src/demo/client.ts';
 import { endAll, root, startService, type TestService, temporaryFolder, until } from '../service.ts';
 
 const run = promisify(execFile);
