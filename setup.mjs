@@ -20,11 +20,29 @@ const VERBS = {
   doctor: 'check each part of the installation',
 };
 
+/** Clients of the running service; each has its own --help. */
+const CLIENTS = {
+  train: 'train a model on rows   ROWS --model NAME  --settings FILE  --follow  --print-settings',
+  chat: 'ask a model   MODEL [PROMPT]',
+  eval: 'score a dataset with a model   ROWS --model MODEL',
+  export: 'give a model to another program   MODEL --to gguf:TYPE|adapter|ollama|lmstudio  --out FOLDER',
+  push: 'push a model to the hub   MODEL owner/name',
+  models: 'list the models',
+  runs: 'list the trainings',
+  datasets: 'list the datasets',
+  logs: "print a training's log   [RUN] -f",
+  completion: 'print the completion for a shell   bash|zsh|fish',
+};
+
 const usage = () =>
   [
     'Usage: hone [COMMAND] [OPTIONS]   (or npm start, npm run demo, npm test …; options after --)',
     '',
     ...Object.entries(VERBS).map(([verb, text]) => `  ${verb.padEnd(10)} ${text}`),
+    '',
+    'With a running service, or one that is started for the moment (each has --help and --json):',
+    '',
+    ...Object.entries(CLIENTS).map(([verb, text]) => `  ${verb.padEnd(10)} ${text}`),
     '',
     'Every command first sets up what is missing.',
   ].join('\n');
@@ -43,11 +61,12 @@ async function main() {
   }
   const args = process.argv.slice(2);
   const verb = args[0] === undefined || args[0].startsWith('-') ? 'serve' : args.shift();
-  if (args.includes('--help') || args.includes('-h')) {
+  const isClient = Object.keys(CLIENTS).includes(verb);
+  if (!isClient && (args.includes('--help') || args.includes('-h'))) {
     console.log(usage());
     return 0;
   }
-  if (!Object.keys(VERBS).includes(verb)) {
+  if (!isClient && !Object.keys(VERBS).includes(verb)) {
     console.error(`hone: unknown command "${verb}".\n\n${usage()}`);
     return 2;
   }
@@ -55,6 +74,10 @@ async function main() {
   if (!isSupported(process.versions.node)) {
     const { runWithOwnNode } = await import('./setup/own-node.mjs');
     return runWithOwnNode([verb, ...args]);
+  }
+  if (isClient) {
+    const { runClient } = await import('./setup/verbs.mjs');
+    return runClient(verb, args);
   }
   if (major === 20 && (verb === 'serve' || verb === 'demo')) console.error(END_OF_20);
   const { setUp } = await import('./setup/set-up.mjs');

@@ -29,6 +29,7 @@ const forPython = [python, accelerated];
 const service = [forNode, forPython, [uws]];
 const tests = [[...forNode, chromium], [...forPython, testTools], [uws]];
 const plans = {
+  client: [[packages, bundles]],
   stop: [[packages, bundles]],
   key: [[packages, bundles]],
   cluster: [[packages, bundles], forPython],

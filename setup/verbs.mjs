@@ -44,3 +44,12 @@ export async function runVerb(verb, args) {
   await import(pathToFileURL(path).href);
   return undefined;
 }
+
+/** Runs a command that is a client of the service; only what is missing is set up first. @returns the exit code. */
+export async function runClient(verb, args) {
+  const program = inRoot('dist', 'cli.js');
+  const setUp = async (plan) => (await import('./set-up.mjs')).setUp(plan);
+  if (!existsSync(program) && !(await setUp('client'))) return 1;
+  const { run } = await import(pathToFileURL(program).href);
+  return run([verb, ...args], () => setUp('serve'));
+}

@@ -1,5 +1,10 @@
 /** The parts of docs/ that are generated from `src/contract/`. */
 
+import { exitCodes, type Requests } from './cli/command.ts';
+import { commands } from './cli/commands.ts';
+import { flagsOf } from './cli/flags.ts';
+import { flagText, noRequest, usageOf } from './cli/help.ts';
+import { requests } from './commands/request-schemas.ts';
 import { failureCodes, failures } from './contract/failures.ts';
 import { type Field, journalLines } from './contract/journal.ts';
 import { type TriedArchitecture, triedArchitectures } from './contract/models/architectures.ts';
@@ -141,8 +146,34 @@ const architecturesTable = (): string => {
   );
 };
 
+const withoutPipes = (text: string) => text.replaceAll('|', '\\|');
+
+const commandSections = (): string =>
+  commands
+    .map((command) => {
+      const flags = flagsOf(command, (requests as Requests)[command.name] ?? noRequest);
+      return [
+        `## hone ${command.name}`,
+        `${code(usageOf(command))}`,
+        wrapped(command.about),
+        ['```sh', ...command.examples, '```'].join('\n'),
+        table(
+          ['flag', ''],
+          flags.map((flag) => [code(withoutPipes(flagText(flag))), withoutPipes(flag.about)]),
+        ),
+      ].join('\n\n');
+    })
+    .join('\n\n');
+
+const exitCodeTable = (): string =>
+  table(
+    ['exit code', ''],
+    Object.entries(exitCodes).map(([number, text]) => [code(number), text]),
+  );
+
 /** The generated blocks of each page by name. In the page, comments mark where a block begins and ends. */
 export const generatedBlocks: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
+  'docs/commands.md': { commands: commandSections, exits: exitCodeTable },
   'docs/architectures.md': { architectures: architecturesTable },
   'docs/troubleshooting.md': { failures: failureSections },
   'docs/job-folder.md': { journal: journalTable },

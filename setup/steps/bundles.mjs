@@ -16,6 +16,9 @@ const PROGRAMS = {
   quantize: 'src/programs/quantize.ts',
   backup: 'src/programs/backup.ts',
   demo: 'src/demo/main.ts',
+  cli: 'src/cli/main.ts',
+  // Run once: `cli` reads the schemas from a file, which is quicker.
+  requests: 'src/commands/request-schemas.ts',
 };
 const PAGE = 'ui/main.ts';
 /** Files of the page that are served as they are. */
@@ -61,6 +64,11 @@ export const bundles = {
       packages: 'external',
       loader: { '.sql': 'text' },
     });
+    const program = inRoot('dist', 'requests.js');
+    if (existsSync(program)) {
+      const { requests } = await import(pathToFileURL(program).href);
+      writeFileSync(inRoot('dist', 'requests.json'), JSON.stringify(requests));
+    }
     let page;
     if (existsSync(inRoot(PAGE))) {
       page = await build(esbuild, {
