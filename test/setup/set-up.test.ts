@@ -258,9 +258,9 @@ test('on Node 20 its end is said at the start of the service, and nothing on a n
 });
 
 test('an unknown verb is refused with the verbs that there are', async ({ repository }) => {
-  const { code, stderr } = await repository.run(['train']);
+  const { code, stderr } = await repository.run(['tune']);
   assert.is(code, 2);
-  assert.match(stderr, 'unknown command "train"');
+  assert.match(stderr, 'unknown command "tune"');
   for (const verb of ['serve', 'stop', 'demo', 'check', 'test', 'bench', 'key', 'import', 'doctor'])
     assert.match(stderr, verb);
 });
