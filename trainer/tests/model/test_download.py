@@ -15,7 +15,7 @@ import pytest
 from trainer.adapter_base import make as adapter_base
 from trainer.model.download import progress_class
 from trainer.protocol.contracts import Adapter
-from trainer.tests import export_fixture, jobs
+from trainer.tests import export_fixture, jobs, tiny
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TOKEN = "hf_canary"
@@ -30,6 +30,8 @@ def hub(models, tmp_path):
     (folder / "consolidated.safetensors").write_bytes(b"again")
     (folder / "onnx").mkdir()
     (folder / "onnx" / "model.safetensors").write_bytes(b"other")
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tool_use.jinja").write_text(tiny.CHATML)
     asked, tokens = [], []
 
     class Handler(BaseHTTPRequestHandler):
@@ -167,6 +169,7 @@ def test_only_safetensors_configuration_and_tokenizer_come_down(hub, tmp_path):
     child = jobs.spawn(spec, **environment)
     assert child.wait(600) == 0, (spec.parent / "log.txt").read_text()[-3000:]
     wanted = {
+        "additional_chat_templates/tool_use.jinja",
         "config.json",
         "generation_config.json",
         "model.safetensors",

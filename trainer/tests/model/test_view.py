@@ -149,6 +149,10 @@ def test_a_view_has_what_a_loader_may_open_and_nothing_else(model, tmp_path):
     assert json.loads((view / "config.json").read_text()) == CONFIG
     text = "".join((view / name).read_text() for name in names)
     assert "passwd" not in text and "environ" not in text
+    # Of further templates, that for tools.
+    files_of(model / "additional_chat_templates", tool_use__jinja="{{ tools }}")
+    (template,) = (make_view(model, view) / "additional_chat_templates").iterdir()
+    assert template.read_text() == "{{ tools }}"
     # A resumed job makes it anew.
     (model / "tokenizer_config.json").unlink()
     assert not (make_view(model, view) / "tokenizer_config.json").exists()

@@ -61,12 +61,10 @@ def ollama(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[dict[str,
     """Asks a program with Ollama's packages."""
     home = tmp_path_factory.mktemp("module")
     shutil.copy(Path(__file__).parent / "main.go", home)
-    for command in (
-        ["go", "mod", "init", "asked"],
-        ["go", "get", f"github.com/ollama/ollama@{VERSION}"],
-        ["go", "build", "-o", "asked", "."],
-    ):
-        subprocess.run(command, cwd=home, check=True)
+    subprocess.run(["go", "mod", "init", "asked"], cwd=home, check=True)
+    if subprocess.run(["go", "get", f"github.com/ollama/ollama@{VERSION}"], cwd=home).returncode != 0:
+        pytest.skip("Ollama's module cannot be fetched")
+    subprocess.run(["go", "build", "-o", "asked", "."], cwd=home, check=True)
 
     def ask(rows: list[dict[str, Any]]) -> list[Any]:
         text = json.dumps(rows)
