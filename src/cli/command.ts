@@ -4,6 +4,7 @@ import type { Client } from '../client/http-client.ts';
 export interface Schema {
   readonly type?: string;
   readonly description?: string;
+  readonly pattern?: string;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Schema[];
   readonly items?: Schema;

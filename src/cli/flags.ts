@@ -25,11 +25,13 @@ function unwrapped(schema: Schema): Schema {
   return only === undefined || others.length > 0 ? schema : only;
 }
 
-function valueText({ type, enum: choices }: Schema): string | null {
+function valueText({ type, enum: choices, pattern }: Schema): string | null {
   if (type === 'boolean') return null;
   if (choices !== undefined) return choices.join('|');
   if (type === 'array') return 'A,B,…';
-  return type === 'integer' ? 'N' : type === 'number' ? 'NUMBER' : type === 'string' ? 'TEXT' : 'VALUE';
+  // Parameters of a query are texts.
+  const isWhole = type === 'integer' || pattern?.startsWith('^\\d');
+  return isWhole ? 'N' : type === 'number' ? 'NUMBER' : type === 'string' ? 'TEXT' : 'VALUE';
 }
 
 /** Those that every command has. */

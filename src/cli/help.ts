@@ -2,10 +2,9 @@ import type { Command, Requests } from './command.ts';
 import { type Flag, flagsOf } from './flags.ts';
 
 const lineWidth = 100;
-const indent = 6;
 
-/** Wraps a text at words. */
-function wrapped(text: string): string {
+/** Wraps a text at words, and indents it. */
+function wrapped(text: string, indent: number): string {
   const lines: string[] = [''];
   for (const word of text.split(' ')) {
     const line = lines.at(-1) as string;
@@ -34,13 +33,13 @@ export function helpOf(command: Command, requests: Requests): string {
   return [
     `Usage: ${usageOf(command)}`,
     '',
-    command.about,
+    wrapped(command.about, 0),
     '',
     'Examples:',
     ...command.examples.map((example) => `  ${example}`),
     '',
     'Flags:',
-    ...flags.map((flag) => `  ${flagText(flag)}\n${wrapped(flag.about)}`),
+    ...flags.map((flag) => `  ${flagText(flag)}\n${wrapped(flag.about, 6)}`),
     '',
   ].join('\n');
 }
