@@ -1,4 +1,5 @@
 /** An agent that uses the service over the Model Context Protocol, with the stock client. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -13,6 +14,7 @@ import {
   supportRows,
   type TestService,
   temporaryFolder,
+  until,
 } from '../service.ts';
 
 const ownerKey = 'owner'.repeat(8);
@@ -145,10 +147,20 @@ test('the command serves the same tools on standard input and output', async () 
   );
   assert.ok((await use(client, 'list_datasets')).datasets.length > 0);
   await client.close();
+  // Where no service runs, it starts one, which ends with it.
+  const dataDir = temporaryFolder();
   const alone = new Client({ name: 'test', version: '1.0.0' });
-  await alone.connect(command(temporaryFolder())).then(
-    () => assert.unreachable('there is no service'),
-    () => undefined,
+  await alone.connect(command(dataDir), { timeout: 120_000 });
+  assert.equal((await use(alone, 'list_runs')).jobs, []);
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'service.json'), 'utf8'));
+  await alone.close();
+  await until(
+    () =>
+      fetch(url).then(
+        () => false,
+        () => true,
+      ),
+    'the service that it started has ended',
   );
 });
 
