@@ -1,5 +1,12 @@
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a terminal must not get
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+/** Writes text of models, rows or names: on a terminal without what would control it. */
+export const write = (text: string): void =>
+  void process.stdout.write(process.stdout.isTTY ? text.replace(controls, '') : text);
+
 /** Prints a result. Progress and errors go to the standard error output, so that a pipe has results alone. */
-export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+export const print = (text: string): void => write(`${text}\n`);
 
 export const printJson = (value: unknown): void => print(JSON.stringify(value, null, 2));
 

@@ -4,7 +4,7 @@ import type { Client } from '../../client/http-client.ts';
 import { AppError } from '../../errors.ts';
 import type { Command, Fields } from '../command.ts';
 import { findModel } from '../find-model.ts';
-import { printJson } from '../output.ts';
+import { printJson, write } from '../output.ts';
 
 interface Message {
   readonly role: string;
@@ -43,7 +43,7 @@ async function stream(client: Client, body: Fields, signal: AbortSignal): Promis
     const { choices, error } = JSON.parse(event) as Piece;
     if (error !== undefined) throw new Error(error.message);
     const text = choices?.[0]?.delta.content ?? '';
-    process.stdout.write(text);
+    write(text);
     answer += text;
   }
   process.stdout.write('\n');

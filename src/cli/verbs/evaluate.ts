@@ -4,7 +4,7 @@ import { poll } from '../../client/follow-run.ts';
 import { figureLabel } from '../../contract/evaluations.ts';
 import type { Command } from '../command.ts';
 import { located } from '../flags.ts';
-import { note, printJson } from '../output.ts';
+import { note, printJson, write } from '../output.ts';
 
 interface EvaluationView {
   readonly evaluation_id: string;
@@ -47,7 +47,7 @@ export const evaluate: Command = {
     }
     const figures = Object.entries(ended.figures ?? {}).filter(([, value]) => value !== null);
     const rows = figures.map(([name, value]) => [figureLabel(name), String(value)]);
-    if (!json) process.stdout.write(asTable(rows));
+    if (!json) write(asTable(rows));
     return 0;
   },
 };

@@ -2,7 +2,7 @@ import { asTable, toMinutes } from '../../client/as-table.ts';
 import type { JobView } from '../../client/follow-run.ts';
 import type { Command } from '../command.ts';
 import type { ModelView } from '../find-model.ts';
-import { printJson, withQuery } from '../output.ts';
+import { printJson, withQuery, write } from '../output.ts';
 
 interface DatasetView {
   readonly filename: string;
@@ -32,7 +32,7 @@ function list<T>(
       const { client } = await connect();
       const answer = await client.get<Record<string, T[]>>(withQuery(path, fields));
       if (json) printJson(answer);
-      else process.stdout.write(asTable([head, ...(answer[key] ?? []).map(row)]));
+      else write(asTable([head, ...(answer[key] ?? []).map(row)]));
       return 0;
     },
   };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAtRest, type JobView } from '../../client/follow-run.ts';
 import { AppError } from '../../errors.ts';
 import type { Command } from '../command.ts';
-import { printJson, withQuery } from '../output.ts';
+import { printJson, withQuery, write } from '../output.ts';
 
 const pollMs = 500;
 /** How much of the log is looked at again to find what is new. */
@@ -37,11 +37,11 @@ export const logs: Command = {
     const read = async (bytes: Readonly<Record<string, unknown>>) =>
       (await client.open(withQuery(`${path}/log`, bytes), { method: 'GET' })).text();
     let seen = await read(fields);
-    process.stdout.write(seen);
+    write(seen);
     while (own.follow !== undefined) {
       const { state, ...rest } = await client.get<JobView>(path);
       const now = await read({ bytes: followedBytes });
-      process.stdout.write(newPart(seen, now));
+      write(newPart(seen, now));
       seen = now;
       if (isAtRest({ ...rest, state })) break;
       await sleep(pollMs);

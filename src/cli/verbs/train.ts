@@ -21,7 +21,7 @@ async function asSettingsFile(request: Fields, { schema }: RequestSchema): Promi
 }
 
 /** Tells a refusal with the line or flag of each field. */
-function explained(refusal: unknown, { own, fields }: Invocation, file: SettingsFile | null): unknown {
+function explained(refusal: unknown, { fields }: Invocation, file: SettingsFile | null): unknown {
   if (!(refusal instanceof Refusal) || refusal.issues.length === 0) return refusal;
   const lines = refusal.issues.map(({ loc, msg }) => {
     const path = loc[0] === 'body' ? loc.slice(1) : loc;
@@ -29,7 +29,7 @@ function explained(refusal: unknown, { own, fields }: Invocation, file: Settings
     const place = isFlag ? null : file?.placeOf(path);
     return place == null ? msg : `${place}: ${msg}`;
   });
-  return new AppError('invalid', lines.join('\n'), { cause: own });
+  return new AppError('invalid', lines.join('\n'), { cause: refusal });
 }
 
 async function follow(client: Client, jobId: string, json: boolean): Promise<number> {
