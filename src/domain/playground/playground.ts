@@ -87,22 +87,22 @@ export const maximumPromptBytes = 2 ** 20;
 const mostNames = 5;
 
 /** Where an answer or its calls break the schemas that they were held to; `undefined` where they do not. */
-function brokenBy(
+async function brokenBy(
   { text, calls, finishReason }: PlaygroundAnswer,
   schema: PlaygroundRequest['schema'],
   use: ToolUse | null,
-): string[] | undefined {
+): Promise<string[] | undefined> {
   if (finishReason !== 'stop') return undefined;
   const value = schema != null && calls.length === 0 ? jsonOf(text) : undefined;
-  const ofAnswer = schema == null || value === undefined ? [] : schemaErrors(schema, value);
-  const ofCalls = calls.flatMap(({ name, arguments: given }) => {
+  const all = schema == null || value === undefined ? [] : await schemaErrors(schema, value);
+  for (const { name, arguments: given } of calls) {
     const tool = use?.tools.find((one) => one.function.name === name)?.function;
     const isHeld = use?.choice !== 'auto' || schema != null || use.strict.includes(name);
     const sent = jsonOf(given);
-    if (!isHeld || tool?.parameters === undefined || sent === undefined) return [];
-    return schemaErrors(tool.parameters, sent).map((error) => `${name}: ${error}`);
-  });
-  const all = [...ofAnswer, ...ofCalls];
+    if (!isHeld || tool?.parameters === undefined || sent === undefined) continue;
+    const found = await schemaErrors(tool.parameters, sent);
+    all.push(...found.map((error) => `${name}: ${error}`));
+  }
   return all.length === 0 ? undefined : all;
 }
 
@@ -260,7 +260,7 @@ export function createPlayground(options: {
           );
         const begun = isChat && input.continues ? (input.messages.at(-1) ?? null) : null;
         const said = await withParts(form, thinking, begun, use, onText, generate);
-        return { ...said, schemaErrors: brokenBy(said, schema, use) };
+        return { ...said, schemaErrors: await brokenBy(said, schema, use) };
       };
       return figures.counted(first.counter, () =>
         counted(first, () => (other === undefined ? answer() : counted(other, answer))),

@@ -1,6 +1,5 @@
 import { createContext, runInContext } from 'node:vm';
-import { Ajv } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Ajv } from 'ajv';
 
 /** What a grammar does not hold, or not wholly. */
 const unheld = new Set([
@@ -34,11 +33,15 @@ const options = {
   logger: false,
 } as const;
 
-function errorsOf(schema: Readonly<Record<string, unknown>>, value: unknown): string[] {
-  const { $schema: _, ...own } = schema;
+/** A checker for a schema. Read when it is first needed, which the start of the service does not wait for. */
+async function checkerFor(schema: object): Promise<Ajv> {
   // Up to draft 7, `items` may be a list.
-  const Checker = JSON.stringify(own).includes('"items":[') ? Ajv : Ajv2020;
-  const validate = new Checker(options).compile(own);
+  if (JSON.stringify(schema).includes('"items":[')) return new (await import('ajv')).Ajv(options);
+  return new (await import('ajv/dist/2020.js')).Ajv2020(options);
+}
+
+function errorsOf(checker: Ajv, schema: object, value: unknown): string[] {
+  const validate = checker.compile(schema);
   if (validate(value)) return [];
   return (validate.errors ?? [])
     .slice(0, mostErrors)
@@ -49,10 +52,14 @@ function errorsOf(schema: Readonly<Record<string, unknown>>, value: unknown): st
  * Where JSON of a schema's grammar breaks the schema all the same, as JSON pointers with what is wrong there. A schema that its
  * grammar holds whole is not looked at.
  */
-export function schemaErrors(schema: Readonly<Record<string, unknown>>, value: unknown): string[] {
+export async function schemaErrors(
+  { $schema: _, ...schema }: Readonly<Record<string, unknown>>,
+  value: unknown,
+): Promise<string[]> {
   if (!hasUnheld(schema)) return [];
+  const checker = await checkerFor(schema);
   try {
-    return runInContext('check()', createContext({ check: () => errorsOf(schema, value) }), {
+    return runInContext('check()', createContext({ check: () => errorsOf(checker, schema, value) }), {
       timeout: mostMs,
     });
   } catch (cause) {
