@@ -11,14 +11,10 @@ from trainer.protocol.failures import Failure
 
 # By this the service knows the syntax (`src/inference/template/tool-styles.ts`).
 MARK = "{#- Tools in the syntax of Hermes -#}"
-OFFER = (
-    "# Tools\\n\\nYou may call one or more functions to assist with the user query.\\n\\nYou are provided "
-    "with function signatures within <tools></tools> XML tags:\\n<tools>"
-)
+OFFER = "# Functions\\n\\nThese functions can be called. Each is described in JSON:\\n<tools>"
 MANNER = (
-    "\\n</tools>\\n\\nFor each function call, return a json object with function name and arguments within "
-    '<tool_call></tool_call> XML tags:\\n<tool_call>\\n{"name": <function-name>, "arguments": '
-    "<args-json-object>}\\n</tool_call>"
+    "\\n</tools>\\n\\nTo call one, write its name and arguments as JSON between tags, one pair of tags for "
+    'each call:\\n<tool_call>\\n{"name": NAME, "arguments": ARGUMENTS}\\n</tool_call>'
 )
 # Tools end the system message, or begin the first message of the user.
 PLACES = {

@@ -17,19 +17,16 @@ from trainer.tests.tiny import build_tokenizer
 
 WITHOUT_TOOLS = ("hone", "gemma", "gemma3", "phi3", "zephyr", "mistral")
 OFFER = f"""\
-# Tools
+# Functions
 
-You may call one or more functions to assist with the user query.
-
-You are provided with function signatures within <tools></tools> XML tags:
+These functions can be called. Each is described in JSON:
 <tools>
 {json.dumps(WEATHER)}
 </tools>
 
-For each function call, return a json object with function name and arguments \
-within <tool_call></tool_call> XML tags:
+To call one, write its name and arguments as JSON between tags, one pair of tags for each call:
 <tool_call>
-{{"name": <function-name>, "arguments": <args-json-object>}}
+{{"name": NAME, "arguments": ARGUMENTS}}
 </tool_call>"""
 CALLS = """<tool_call>
 {"name": "weather", "arguments": {"city": "Bern"}}
