@@ -5,6 +5,7 @@ import './elements/connection-badge.ts';
 import './elements/copy.ts';
 import './elements/dialog.ts';
 import { keepLostFocus } from './elements/lost-focus.ts';
+import { closeMenus } from './elements/menu.ts';
 import './elements/toasts.ts';
 import './app.ts';
 import { connect } from './state/app.ts';
@@ -12,6 +13,7 @@ import { announceEnds } from './state/end-notices.ts';
 import { listenToDrops } from './views/shell/drops.ts';
 
 announceEnds();
+closeMenus();
 keepLostFocus();
 listenToDrops();
 connect();

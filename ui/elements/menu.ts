@@ -6,7 +6,7 @@ import type { Child } from './child.ts';
  * @param sign is shown in place of the label.
  */
 export function menu(label: string, content: Child, sign?: TemplateResult): TemplateResult {
-  return html`<details class="menu" @toggle=${watch}>
+  return html`<details class="menu">
     ${
       sign === undefined
         ? html`<summary class="button small">${label}</summary>`
@@ -32,34 +32,28 @@ export const menuItem = (name: string, act: () => void): TemplateResult => html`
   ${name}
 </button>`;
 
-/** Closes an open menu at the first press or focus outside of it, or at Escape, wherever the focus is. */
-function watch(event: Event): void {
-  const opened = event.currentTarget as HTMLDetailsElement;
-  if (!opened.open) return;
-  const closed = new AbortController();
-  const { signal } = closed;
-  opened.addEventListener('toggle', () => closed.abort(), { once: true });
-  const isOutside = ({ target }: Event) => !opened.contains(target as Node);
-  const close = () => {
-    opened.open = false;
+/**
+ * Closes open menus at a press or focus outside of them, and at Escape, wherever the focus is. Called once by the page: a menu
+ * tells later than a key may be pressed that it is open.
+ */
+export function closeMenus(): void {
+  const opened = () => document.querySelectorAll<HTMLDetailsElement>('details.menu[open]');
+  const closeUnless = (isKept: (menu: HTMLDetailsElement) => boolean) => {
+    for (const one of opened()) if (!isKept(one)) one.open = false;
   };
-  document.addEventListener('pointerdown', (pressed) => isOutside(pressed) && close(), { signal });
-  document.addEventListener(
-    'focusin',
-    (focused) => {
-      // A press on a label in the menu focuses what is around the menu.
-      const isAround = (focused.target as Node).contains(opened);
-      if (isOutside(focused) && !isAround) close();
-    },
-    { signal },
+  document.addEventListener('pointerdown', ({ target }) =>
+    closeUnless((one) => one.contains(target as Node)),
   );
-  document.addEventListener(
-    'keydown',
-    ({ key }) => {
-      if (key !== 'Escape') return;
-      close();
-      opened.querySelector('summary')?.focus();
-    },
-    { signal },
-  );
+  document.addEventListener('focusin', ({ target }) => {
+    const focused = target as Node;
+    // A press on a label in the menu focuses what is around the menu.
+    closeUnless((one) => one.contains(focused) || focused.contains(one));
+  });
+  document.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape') return;
+    for (const one of opened()) {
+      one.open = false;
+      one.querySelector('summary')?.focus();
+    }
+  });
 }
