@@ -8,6 +8,8 @@ import { endAll, type Json, startService, supportRows, type TestService, until }
 import { mountSmallDisk } from '../small-disk.ts';
 import { readDescription } from './description.ts';
 
+// What other tests have found out would be copied to the full disk.
+delete process.env.HONE_TEST_DRY_RUNS;
 const diskBytes = 96 * 2 ** 20;
 const disk = mountSmallDisk(diskBytes);
 const run = typeof disk === 'string' ? test.skip : test;
