@@ -72,7 +72,6 @@ test('a run is saved and stopped when the minutes are used up, and no other star
   assert.ok((await agent.used()).minutes >= 0.1);
   assert.match(await agent.refused('start_training', endless()), 'Minutes of training');
   assert.match(await agent.refused('resume_run', { job_id: id }), 'used up');
-  assert.ok((await service.call('GET', `/api/jobs/${id}`)).body.checkpoints.length > 0, 'it was saved');
   await agent.close();
 });
 
@@ -132,14 +131,14 @@ test('an agent changes, stops and deletes nothing that it has not made, and name
   await agent.close();
 });
 
-test('a run is stopped when its key is removed, and the key opens nothing any longer', async () => {
+test('a run is saved and stopped when its key is removed, and the key opens nothing any longer', async () => {
   const agent = await agentWith({ runs: 1 });
   const { job_id: id } = await agent.use('start_training', endless());
+  const run = async (): Promise<Json> => (await service.call('GET', `/api/jobs/${id}`)).body;
+  await until(async () => (await run()).last_metric !== null, 'it trains');
   await service.call('DELETE', `/api/keys/${agent.id}`);
-  await until(
-    async () => (await service.call('GET', `/api/jobs/${id}`)).body.state === 'stopped',
-    'the run of a removed key is stopped',
-  );
+  await until(async () => (await run()).state === 'stopped', 'the run of a removed key is stopped');
+  assert.ok((await run()).checkpoints.length > 0, 'it was saved');
   const response = await fetch(`${service.url}/api/jobs`, { headers: agent.headers });
   assert.is(response.status, 401);
 });
