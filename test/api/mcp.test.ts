@@ -100,6 +100,9 @@ test('what the service refuses is told by the tool', async () => {
   assert.match(await refused('get_run', {}), '"job_id" is missing');
   assert.match(await refused('start_training', quickRequest({ dataset: 'none.jsonl' })), /none\.jsonl/);
   assert.match(await refused('start_training', quickRequest({ learning_rat: 1 })), /learning_rat/);
+  // It would delete the run.
+  assert.match(await refused('stop_run', { job_id: 'train_1', discard: true }), 'no field "discard"');
+  assert.match(await refused('list_runs', { stat: 'running' }), 'no field "stat"');
   assert.match(await refused('wait_for_run', { job_id: 'train_1', seconds: -1 }), '"seconds"');
   assert.match(await refused('read_file', { path: '/etc/passwd' }), 'no tool');
   await client.close();

@@ -93,7 +93,7 @@ export interface Tool {
   readonly description: string;
   readonly inputSchema: { readonly type: 'object' } & Json;
   readonly annotations: { readonly readOnlyHint: boolean; readonly destructiveHint: false };
-  /** @returns what the service is asked. @throws Error if a part of the path is missing. */
+  /** @returns what the service is asked. @throws Error for a field that the tool does not have, or if a part of the path is missing. */
   request(given: Json): { method: string; path: string; query: string; body: string | null };
 }
 
@@ -118,16 +118,17 @@ function toolOf(openApi: Json, { name, title, hint, operation, fields }: ToolOpe
   const inQuery = parameters
     .filter((parameter) => parameter.in === 'query')
     .map((parameter) => parameter.name);
+  const offered = Object.fromEntries([
+    ...parameters.map((parameter) => [parameter.name, parameter.schema]),
+    ...inBody,
+  ]);
   return {
     name,
     title,
     description: `${described.summary}.${hint === undefined ? '' : ` ${hint}`}`,
     inputSchema: {
       type: 'object',
-      properties: Object.fromEntries([
-        ...parameters.map((parameter) => [parameter.name, parameter.schema]),
-        ...inBody,
-      ]),
+      properties: offered,
       required: [
         ...parameters.filter((parameter) => parameter.required).map((parameter) => parameter.name),
         ...required.filter(isOffered),
@@ -135,6 +136,9 @@ function toolOf(openApi: Json, { name, title, hint, operation, fields }: ToolOpe
     },
     annotations: { readOnlyHint: method === 'GET', destructiveHint: false },
     request(given) {
+      // The operation may have fields that the tool must not have.
+      const unknown = Object.keys(given).find((field) => !Object.hasOwn(offered, field));
+      if (unknown !== undefined) throw new Error(`The tool ${name} has no field "${unknown}".`);
       const filled = path.replace(/\{(\w+)\}/g, (_, parameter: string) => {
         const value = given[parameter];
         if (typeof value !== 'string' || value === '') throw new Error(`"${parameter}" is missing.`);
@@ -143,7 +147,6 @@ function toolOf(openApi: Json, { name, title, hint, operation, fields }: ToolOpe
       const asked = inQuery.filter((parameter) => given[parameter] !== undefined);
       const query = new URLSearchParams(asked.map((parameter) => [parameter, String(given[parameter])]));
       const known = new Set(parameters.map((parameter) => parameter.name));
-      // Also what it does not know, so that the service says so.
       const body = Object.entries(given).filter(([field]) => !known.has(field));
       return {
         method,
