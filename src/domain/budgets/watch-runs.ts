@@ -26,7 +26,8 @@ export function watchRuns(
 ): () => void {
   const stopping = new Set<number>();
   let looking = false;
-  let going: readonly KeyUseRow[] = [];
+  // Also those that end while no service follows them.
+  let going: readonly KeyUseRow[] = keyUses.unfinished();
 
   async function bytesWritten({ id, modelId }: Job): Promise<number> {
     return bytesOf([join(options.jobsDir, jobName(id)), join(options.modelsDir, modelId)]);
