@@ -1,0 +1,1 @@
+"""Graders: what an answer is worth. `grade.py` is the face of this room."""
