@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from trainer.grading import texts
+from trainer.grading import contents, formula, json_answers, texts
 from trainer.grading.score import Grader, GraderError, Item, Sample, Score, Unfit
 
 
@@ -28,7 +28,47 @@ def grade_all(graders: Mapping[str, Grader], rows: Iterable[tuple[Item, Sample]]
     return [{name: grade(one, item, sample) for name, one in graders.items()} for item, sample in rows]
 
 
+def _multi(grader: Grader, item: Item, sample: Sample) -> Score:
+    """A score that is computed from those of other graders."""
+    scores = {name: grade(one, item, sample) for name, one in grader["graders"].items()}
+    errors = [f"{name}: {score.error}" for name, score in scores.items() if score.error is not None]
+    parts = {name: score.value for name, score in scores.items()}
+    if errors:
+        return Score(0.0, parts, " ".join(errors))
+    told = "\n".join(f"{name} {score.value:g}: {score.explanation}" for name, score in scores.items())
+    try:
+        return Score(formula.compute(grader["calculate_output"], parts), parts, explanation=told)
+    except GraderError as error:
+        return Score(0.0, parts, str(error), told)
+
+
+def check(grader: Grader) -> str | None:
+    """What is wrong with the definition of a grader beyond its fields (a formula, a pattern, a schema), or
+    None."""
+    try:
+        match grader["type"]:
+            case "multi":
+                formula.check(grader["calculate_output"], grader["graders"])
+                faults = {name: check(one) for name, one in grader["graders"].items()}
+                return next((f"{name}: {fault}" for name, fault in faults.items() if fault), None)
+            case "hone_json_schema":
+                json_answers.check_schema(grader["schema"])
+            case "hone_regex":
+                contents.compiled(grader["pattern"])
+    except GraderError as error:
+        return str(error)
+    return None
+
+
 GRADERS: dict[str, Callable[[Grader, Item, Sample], Score]] = {
     "string_check": texts.string_check,
     "text_similarity": texts.text_similarity,
+    "multi": _multi,
+    "hone_json_schema": json_answers.json_schema,
+    "hone_json_equal": json_answers.json_equal,
+    "hone_number": contents.number,
+    "hone_math": contents.math,
+    "hone_regex": contents.regular_expression,
+    "hone_length": contents.length,
+    "hone_contains": contents.contains,
 }
