@@ -180,12 +180,23 @@ test('a checkpoint is scored with the template of its run, until it is gone', as
   assert.match(await refused(3), 'keeps no checkpoint of step 3. It has none.');
 });
 
+test('a base model without a template for tools is asked in the syntax of Hermes', async () => {
+  const { evaluation_id: id, name } = await start({ tool_syntax: 'hermes' });
+  assert.is(name, `${tinyModel('llama')}, with tools in Hermes’ syntax`);
+  await begun(id);
+  const { settings } = JSON.parse(readFileSync(join(folder(id), 'spec.json'), 'utf8'));
+  assert.is(settings.tool_syntax, 'hermes');
+  assert.is((await ask('DELETE', `/api/evaluations/${id}`)).status, 200);
+});
+
 test('what cannot be scored is refused with the reason', async () => {
   const cases: readonly [object, number, RegExp][] = [
     [{ base_model: null }, 400, /Set one of model/],
     [{ model: 'some' }, 400, /Set one of model/],
     [{ checkpoint: 3 }, 400, /checkpoint needs model/],
     [{ base_model: null, model: 'none' }, 404, /no model/],
+    [{ base_model: null, model: 'some', tool_syntax: 'hermes' }, 400, /tool_syntax needs base_model/],
+    [{ tool_syntax: 'other' }, 400, /tool_syntax/],
     [{ rows: 0 }, 400, /rows must be at least 1/],
     [{ rows: 10_001 }, 400, /rows must be at most 10000/],
     [{ dataset: 'none.jsonl' }, 404, /none\.jsonl/],

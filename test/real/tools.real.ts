@@ -5,7 +5,7 @@
 import OpenAI from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { train } from '../jobs/evaluating.ts';
+import { score, train } from '../jobs/evaluating.ts';
 import { endAll, type Json, realModelMs, startService, type TestService } from '../service.ts';
 import { realModel } from './real-model.ts';
 
@@ -82,9 +82,10 @@ const rows = learned.map((question, at) => ({
 }));
 
 let service: TestService;
+let base: string;
 let job: Json;
 test.before(async () => {
-  const base = await realModel('smollm2');
+  base = await realModel('smollm2');
   service = await startService({ env: { OMP_NUM_THREADS: '2' } });
   await service.upload('tools.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'));
   const request = {
@@ -114,6 +115,23 @@ test('it calls the right tool with the right arguments for questions that it has
   console.log(`figure: right calls of ${unseen.length}: ${right}`);
   assert.ok(right >= 6, `right: ${right}`);
   assert.is(job.export.state, 'done');
+});
+
+test('evaluations compare its calls with those of its base model, asked in the same syntax', async () => {
+  const asked = unseen.map((question) => ({
+    tools,
+    messages: [
+      { role: 'user', content: question.content },
+      { role: 'assistant', content: null, tool_calls: [callOf(question, 'call_1')] },
+    ],
+  }));
+  await service.upload('unseen.jsonl', asked.map((row) => JSON.stringify(row)).join('\n'));
+  const before = await score(service, { dataset: 'unseen.jsonl', base_model: base, tool_syntax: 'hermes' });
+  const after = await score(service, { dataset: 'unseen.jsonl', model: job.model_id });
+  assert.is(before.rows_digest, after.rows_digest);
+  const told = ({ figures }: Json) => [figures.right_tool, figures.right_arguments];
+  console.log(`figure: right tool and arguments of the base and tuned: ${told(before)}, ${told(after)} %`);
+  assert.ok(after.figures.right_arguments >= 75 && before.figures.right_arguments <= 25);
 });
 
 test.run();

@@ -153,6 +153,7 @@ test('two models are scored on a dataset from its page, with their progress, and
   await page.getByLabel('Rows', { exact: true }).fill('0');
   assert.ok(await start.isDisabled());
   await page.getByLabel('Rows', { exact: true }).fill('3');
+  await page.getByLabel('Syntax of tools').selectOption('hermes');
   const row = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id }) });
   for (const [id, model] of [
     ['eval_8', tinyModel('llama')],
@@ -164,6 +165,7 @@ test('two models are scored on a dataset from its page, with their progress, and
     await row(id).waitFor();
     const { body } = await service.call('GET', `/api/evaluations/${id}`);
     assert.equal([body.dataset, body.base_model, body.rows], ['support.jsonl', model, 3]);
+    assert.match(body.name, 'Hermes’ syntax');
   }
   const progress = page.getByRole('progressbar', { name: 'Progress of eval_8' });
   await until(

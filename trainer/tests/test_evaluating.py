@@ -29,10 +29,15 @@ def order(folder: Path, adapter: Path | None = None, kept_rows: int = 5) -> None
 
 
 def score(
-    folder: Path, model: Path, rows: list[dict], top: dict[str, Any], adapter: Path | None = None
+    folder: Path,
+    model: Path,
+    rows: list[dict],
+    top: dict[str, Any],
+    adapter: Path | None = None,
+    **settings: object,
 ) -> tuple[dict[str, float], list[dict]]:
     """The figures and the rows of an evaluation."""
-    spec = jobs.make(folder, model, rows, top)
+    spec = jobs.make(folder, model, rows, top, **settings)
     order(folder, adapter)
     assert evaluate(str(spec)) == 0, (folder / "journal.jsonl").read_text()
     shares = [line["progress"] for line in jobs.journal(spec, "phase") if line["phase"] == "evaluate"]
@@ -117,6 +122,19 @@ def test_calls_of_tools_are_scored_as_in_the_evaluations_of_a_training(tmp_path,
     assert other != asks
     figures, _ = score(tmp_path / "other", model, other, {}, adapter)
     assert [figures[name] for name in names] == [100, 0]
+
+
+def test_a_base_model_without_tools_is_asked_in_the_syntax_of_hermes(tmp_path):
+    from trainer.tests.training.test_shapes import TOOLS
+
+    model = tiny.build("llama", tmp_path / "model", "chatml", context=1024)
+    rows = [{**TOOLS, "messages": TOOLS["messages"][:2]}] * 4
+    spec = jobs.make(tmp_path / "refused", model, rows)
+    order(spec.parent)
+    assert evaluate(str(spec)) == 1
+    assert "Set tool_syntax to hermes" in jobs.journal(spec, "failed")[0]["advice"]
+    figures, _ = score(tmp_path / "hermes", model, rows, {}, tool_syntax="hermes")
+    assert [figures[name] for name in ("right_tool", "right_arguments")] == [0, 0]
 
 
 def test_spans_are_compared_with_the_answers_of_questions(models, tmp_path):

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { scoredRows } from '../../contract/evaluations.ts';
+import { settings } from '../../contract/settings.ts';
 
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
@@ -29,6 +30,10 @@ export const evaluationRequest = v.strictObject({
   base_model: v.pipe(
     or(text(1024)),
     v.description('A base model: owner/name on the hub, or a folder. Instead of `model`.'),
+  ),
+  tool_syntax: v.pipe(
+    or(v.picklist(settings.tool_syntax.choices)),
+    v.description('How tools and calls are written for `base_model`, as in a training. Default: template.'),
   ),
   rows: v.pipe(
     or(whole('rows', 1, scoredRows.most)),

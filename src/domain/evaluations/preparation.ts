@@ -84,7 +84,7 @@ const keptSettings = [
   'fp16',
 ] as const;
 
-const ofSubject = ['model', 'base_model', 'checkpoint', 'as_base'] as const;
+const ofSubject = ['model', 'base_model', 'checkpoint', 'as_base', 'tool_syntax'] as const;
 
 export function createPreparation(options: PreparationOptions): Preparation {
   const { judges } = options;
@@ -116,8 +116,10 @@ export function createPreparation(options: PreparationOptions): Preparation {
       dataset: dataset as string,
     };
     // A base model alone is asked for its answer; a trained one in the template that it was trained in.
+    const asked = { max_seq_length: -1, export: 'none', thinking: 'off' } as const;
+    const { tool_syntax } = fields;
     const judged = await collect(faults, field, { model_name: field, merge_adapter: field }, () =>
-      judgeRequest({ ...request, max_seq_length: -1, export: 'none', thinking: 'off' }, judges),
+      judgeRequest({ ...request, ...asked, tool_syntax }, judges),
     );
     return judged && { found, data, judged };
   }

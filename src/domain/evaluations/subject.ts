@@ -34,20 +34,28 @@ export interface FoundSubject {
 
 /** Finds what a request names. @throws AppError `invalid` or `not_found`. */
 export async function findSubject(
-  request: Pick<EvaluationRequest, 'model' | 'checkpoint' | 'as_base' | 'base_model'>,
+  request: Omit<Partial<EvaluationRequest>, 'dataset' | 'rows'>,
   { models, checkpoints }: { readonly models: Models; readonly checkpoints: Checkpoints },
 ): Promise<FoundSubject> {
   const { model: reference, base_model: base, checkpoint = null, as_base: asBase = null } = request;
+  const { tool_syntax: syntax } = request;
   if ((reference == null) === (base == null)) {
     throw refusalOf('model', 'Set one of model (a fine-tuned model) and base_model');
   }
   if (checkpoint !== null && (reference == null || asBase)) {
     throw refusalOf('checkpoint', 'checkpoint needs model, and excludes as_base');
   }
+  if (syntax != null && reference != null) {
+    throw refusalOf(
+      'tool_syntax',
+      'tool_syntax needs base_model: a fine-tuned model has that of its training',
+    );
+  }
   if (reference == null) {
     if (asBase) throw refusalOf('as_base', 'as_base needs model');
-    const name = base as string;
-    const subject = { name, baseModel: name, modelId: null, jobId: null, checkpoint: null };
+    const baseModel = base as string;
+    const name = syntax === 'hermes' ? `${baseModel}, with tools in Hermes’ syntax` : baseModel;
+    const subject = { name, baseModel, modelId: null, jobId: null, checkpoint: null };
     return {
       subject,
       field: 'base_model',

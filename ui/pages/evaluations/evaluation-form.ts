@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { scoredRows } from '../../../src/contract/evaluations.ts';
+import { settings } from '../../../src/contract/settings.ts';
 import { type EvaluationBody, service } from '../../api/service.ts';
 import { textField } from '../../elements/fields.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -13,6 +14,8 @@ import { Watch } from '../../state/store.ts';
 const other = 'other';
 const asBase = 'base';
 
+type Syntax = (typeof settings.tool_syntax.choices)[number];
+
 /** The form for a new evaluation; the address may name its dataset and its model. */
 @customElement('hone-evaluation-form')
 export class EvaluationForm extends LightElement {
@@ -20,6 +23,7 @@ export class EvaluationForm extends LightElement {
   /** A model's ID, or `other`. */
   @state() private _model = '';
   @state() private _baseModel = '';
+  @state() private _syntax: Syntax = settings.tool_syntax.recommended;
   /** Empty, `base`, or the step of a checkpoint. */
   @state() private _weights = '';
   @state() private _steps: readonly number[] = [];
@@ -64,7 +68,7 @@ export class EvaluationForm extends LightElement {
     if (dataset === '' || rows === null) return null;
     if (this._model === other) {
       const baseModel = this._baseModel.trim();
-      return baseModel === '' ? null : { dataset, base_model: baseModel, rows };
+      return baseModel === '' ? null : { dataset, base_model: baseModel, tool_syntax: this._syntax, rows };
     }
     if (this._model === '') return null;
     const answering = { dataset, model: this._model, rows };
@@ -132,12 +136,22 @@ export class EvaluationForm extends LightElement {
   private _answering(): TemplateResult | typeof nothing {
     if (this._model === other) {
       const placeholder = 'owner/name, or a folder';
-      return textField(
+      const { label, choices } = settings.tool_syntax;
+      return html`${textField(
         { name: 'Base model', id: 'evaluation-base', value: this._baseModel, placeholder },
         (text) => {
           this._baseModel = text;
         },
-      );
+      )}
+      ${this._select(
+        'evaluation-syntax',
+        label,
+        this._syntax,
+        choices.map((choice) => [choice, choice] as const),
+        (value) => {
+          this._syntax = value as Syntax;
+        },
+      )}`;
     }
     if (this._model === '') return nothing;
     const choices = [
