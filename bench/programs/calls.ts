@@ -73,7 +73,7 @@ for (let at = 0; at <= Number(times); at += 1) {
   if (called.answer.calls.length !== 1) throw new Error(`No call: ${called.answer.text}`);
   const began = performance.now();
   for (let time = 0; time < parses; time += 1) {
-    const split = createToolSplit(form.toolStyle, { tools, parallel: false });
+    const split = createToolSplit(form.toolStyle, { tools, parallel: false, choice: 'required' });
     for (const delta of called.deltas) split.push(delta);
     split.end();
   }

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { withParts } from '../../src/domain/playground/answer-parts.ts';
+import { createToolSplit } from '../../src/domain/playground/calls/tool-split.ts';
 import type { ToolUse } from '../../src/inference/protocol/generation.ts';
-import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
+import { type ToolStyle, toolStyleOf } from '../../src/inference/template/tool-styles.ts';
 
 const use: ToolUse = {
   tools: [
@@ -170,6 +171,25 @@ test('calls follow reasoning, and gpt-oss writes them in a channel', async () =>
 test('without parallel calls the first one counts', async () => {
   const call = `<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>`;
   assert.equal(await read(hermes, `${call}\n${call}`, null, { parallel: false }), ['', ['find', '{}']]);
+});
+
+test('where an answer must be a call, a name is told once no other tool can be meant', async () => {
+  const found = { q: 'x' };
+  const call = `<tool_call>\n{"name": "find", "arguments": ${JSON.stringify(found)}}\n</tool_call>`;
+  const required = { choice: 'required' as const };
+  assert.equal(await read(hermes, call, null, required), ['', ['find', JSON.stringify(found)]]);
+  assert.equal(await read(hermes, '<tool_call>\n{"name": "fi', null, required), ['', ['find', '']]);
+  const gemma = '<|tool_call>call:';
+  assert.equal(await read(gemma, `${gemma}fi`, null, required), ['', ['find', '']]);
+  const toldAfter = (template: string, text: string, choice: ToolUse['choice']) => {
+    const split = createToolSplit(toolStyleOf(template) as ToolStyle, { ...use, choice });
+    return [...text].findIndex((letter) => split.push(letter).calls[0]?.name === 'find') + 1;
+  };
+  assert.is(toldAfter(hermes, call, 'auto'), call.indexOf('find"') + 'find",'.length);
+  assert.is(toldAfter(hermes, call, 'required'), call.indexOf('find"') + 1);
+  assert.is(toldAfter(hermes, call, { name: 'find' }), call.indexOf('{') + 1);
+  assert.is(toldAfter(gemma, `${gemma}find{}`, 'auto'), gemma.length + 5);
+  assert.is(toldAfter(gemma, `${gemma}find{}`, 'required'), gemma.length + 1);
 });
 
 test('what the trainer gave the syntax of Hermes is known by its mark, whatever its template has', () => {

@@ -22,6 +22,10 @@ const toolUse = v.strictObject({
 });
 export type ToolUse = v.InferOutput<typeof toolUse>;
 
+/** The tools that an answer may call. */
+export const callable = ({ tools, choice }: Pick<ToolUse, 'tools' | 'choice'>): ToolUse['tools'] =>
+  tools.filter(({ function: { name } }) => typeof choice === 'string' || choice.name === name);
+
 const said = { id: v.string(), name: v.string() };
 const input = v.variant('kind', [
   v.strictObject({

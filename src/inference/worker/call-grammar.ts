@@ -1,4 +1,4 @@
-import type { ToolUse } from '../protocol/generation.ts';
+import { callable, type ToolUse } from '../protocol/generation.ts';
 import { literal } from '../schema/notation.ts';
 import { readJsonSchema } from '../schema/read-schema.ts';
 import type { Tool } from '../template/message.ts';
@@ -12,10 +12,6 @@ const anything: Json = { type: 'object' };
 function argumentsOf({ function: { parameters = anything } }: Tool): Json {
   return readJsonSchema(parameters).faults.length > 0 ? anything : { type: 'object', ...parameters };
 }
-
-/** The tools that an answer may call. */
-export const callable = ({ tools, choice }: ToolUse): Tool[] =>
-  tools.filter(({ function: { name } }) => typeof choice === 'string' || choice.name === name);
 
 /** What every answer of calls begins with, up to the name of a tool. */
 export const headOf = ({ begin, open, syntax }: ToolStyle): string =>

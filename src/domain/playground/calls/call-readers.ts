@@ -11,6 +11,8 @@ export interface CallReader {
   end(): void;
   readonly state: 'reading' | 'done' | 'none';
   readonly name: string | null;
+  /** What has been read of the name. */
+  readonly begunName: string;
   /** What has been read of the arguments. */
   readonly arguments: string;
 }
@@ -51,6 +53,9 @@ function readObject({ isBare }: ToolStyle, known: KnownTools): CallReader {
     },
     get name() {
       return name;
+    },
+    get begunName() {
+      return name ?? named.replace(/^\s*"/, '');
     },
     get arguments() {
       const text = given.trimStart();
@@ -129,6 +134,9 @@ function readNamed(style: ToolStyle, known: KnownTools): CallReader {
     },
     get name() {
       return name;
+    },
+    get begunName() {
+      return name ?? head.trimStart();
     },
     get arguments() {
       if (isJson) return body;

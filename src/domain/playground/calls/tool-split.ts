@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ToolUse } from '../../../inference/protocol/generation.ts';
+import { callable, type ToolUse } from '../../../inference/protocol/generation.ts';
 import type { ToolStyle } from '../../../inference/template/tool-styles.ts';
 import { type CallReader, createCallReader } from './call-readers.ts';
 
@@ -27,16 +27,19 @@ const idOf = () => `call_${randomBytes(12).toString('hex')}`;
 
 /**
  * Separates the calls of an answer from its text, as the models of a style write them. A text that begins like a call but is
- * none is content. White space beside calls is left out.
+ * none is content. White space beside calls is left out. Where an answer must be a call, its name is told as soon as only one
+ * tool can be meant.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a step for each state of the answer that is read
 export function createToolSplit(
   style: ToolStyle,
-  { tools, parallel }: Pick<ToolUse, 'tools' | 'parallel'>,
+  use: Pick<ToolUse, 'tools' | 'parallel' | 'choice'>,
 ): { push(text: string): AnswerParts; end(): AnswerParts } {
   const known = new Map(
-    tools.map(({ function: tool }) => [tool.name, propertiesOf(tool.parameters)] as const),
+    use.tools.map(({ function: tool }) => [tool.name, propertiesOf(tool.parameters)] as const),
   );
+  /** The names that the grammar of the answer allows. */
+  const allowed = use.choice === 'auto' ? [] : callable(use).map(({ function: { name } }) => name);
   const marks = style.starts.filter((start) => start.length > 1);
   const last = style.starts.at(-1) as string;
   const dropped = [...style.starts, ...style.ends].toSorted((one, other) => other.length - one.length);
@@ -121,8 +124,15 @@ export function createToolSplit(
     return true;
   }
 
-  function tell({ name, arguments: given, state: now }: CallReader): void {
-    if (name === null || now === 'none') return;
+  function nameOf({ name, begunName }: CallReader): string | null {
+    const meant = name === null ? allowed.filter((one) => one.startsWith(begunName)) : [name];
+    return meant.length === 1 ? (meant[0] as string) : null;
+  }
+
+  function tell(call: CallReader): void {
+    const { arguments: given } = call;
+    const name = nameOf(call);
+    if (name === null || call.state === 'none') return;
     if (told === null) {
       index += 1;
       told = 0;
@@ -145,7 +155,7 @@ export function createToolSplit(
     tell(call);
     if (call.state === 'reading') return false;
     [told, isAfterCall, isOpened, pending] = [null, true, style.syntax === 'object', ''];
-    state = parallel ? 'gap' : 'ended';
+    state = use.parallel ? 'gap' : 'ended';
     return true;
   }
 
