@@ -132,6 +132,28 @@ test('the list of models has those suggested, those on this machine from each pl
   await context.close();
 });
 
+test('without the hub one that is here is chosen, too, where the list of what is here comes last', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  let list: () => void = () => undefined;
+  const isChecked = new Promise<void>((resolve) => {
+    list = resolve;
+  });
+  await page.route(/\/api\/base_models$/, async (route) => {
+    await isChecked;
+    await route.continue();
+  });
+  const checked = page.waitForResponse(/\/api\/base_models\/check/);
+  await page.reload();
+  await checked;
+  list();
+  await until(
+    async () => (await page.locator('#model').inputValue()) === ownFolder,
+    'one that is here is chosen',
+  );
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('an adapter is offered to be merged, which makes a model of its folder', async () => {
   const adapter = join(temporaryFolder(), 'adapter');
   mkdirSync(adapter);

@@ -44,6 +44,7 @@ export class ModelPicker extends LightElement {
   private _askedMerged = false;
   private _timer: ReturnType<typeof setTimeout> | null = null;
   private _asking: AbortController | null = null;
+  private _listing: Promise<void> = Promise.resolve();
 
   constructor() {
     super();
@@ -53,7 +54,7 @@ export class ModelPicker extends LightElement {
   override connectedCallback(): void {
     super.connectedCallback();
     // Without the list, models can still be typed in.
-    void service
+    this._listing = service
       .baseModels()
       .catch(() => [])
       .then((found) => {
@@ -134,7 +135,10 @@ export class ModelPicker extends LightElement {
       if (problem?.kind === 'upstream') hubAway.set(true);
       // Without the hub, what is known of a model is in the cache alone.
       else if (hub !== null) hubAway.set(hub.downloads === null);
-      if (problem?.kind === 'upstream' && this._chooseHere(model)) return;
+      if (problem?.kind === 'upstream') {
+        await this._listing;
+        if (this._asked !== model || this._chooseHere(model)) return;
+      }
       this._check =
         problem === null
           ? { state: 'good', hub, notes }
