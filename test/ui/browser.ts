@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { root } from '../service.ts';
+import { root, until } from '../service.ts';
 
 export type Theme = 'light' | 'dark';
 
@@ -204,11 +204,17 @@ export const openFold = (page: Page, name: string | RegExp) =>
 
 /** Opens a group of settings in the form of a training. */
 export async function openGroup(page: Page, name: string): Promise<void> {
-  const summary = page.locator('.customize .fold > summary', { hasText: name }).first();
-  await summary.waitFor({ state: 'attached' });
-  const outer = page.locator('.customize:not([open]) > summary');
-  if ((await outer.count()) > 0) await outer.click();
-  await summary.click();
+  const groups = page
+    .locator('.customize .fold')
+    .filter({ has: page.locator(':scope > summary', { hasText: name }) });
+  await groups.first().waitFor({ state: 'attached' });
+  for (const details of [page.locator('.customize'), groups.first()])
+    await until(async () => {
+      const isOpen = async () => (await details.getAttribute('open')) !== null;
+      // What is still loading above it may move it between the press and the release of a click.
+      if (!(await isOpen())) await details.locator(':scope > summary').click();
+      return isOpen();
+    }, `${name} is open`);
 }
 
 /** Waits until the page hears of changes: it may show a record before, and reads what it has missed by then anew. */
