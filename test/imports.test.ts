@@ -58,6 +58,7 @@ const floors: Record<string, readonly string[]> = {
     'base-models',
     'access',
     'datasets',
+    'graders',
     'training',
     'models',
     'checkpoints',

@@ -79,6 +79,7 @@ VERBS = {
     "evaluate": Verb(
         "scores the rows of a dataset with a model", "evaluating.main", "evaluate", ("spec", "--downloaded")
     ),
+    "grade": Verb("prints the scores that graders give answers", "grading.main", "main", needs_torch=False),
     "checkpoint": Verb(
         "makes a checkpoint's adapter GGUF, and its base's",
         "export.checkpoint",

@@ -90,7 +90,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
     judge: (request) => judgeRequest(request, training.judges),
   });
   listeners.push(sweeps.take);
-  const evaluations = composeEvaluations(foundation, models, training);
+  const { graders, evaluations } = composeEvaluations(foundation, models, training);
   onTrainings = evaluations.reconsider;
   await models.playground.sweep();
   await models.exporter.recover();
@@ -105,6 +105,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...fineTuning,
       sweeps,
       evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
+      graders,
       removeModel: reserve.around(modelServices.removeModel),
       bin,
       budgets,

@@ -1,20 +1,27 @@
 import { join } from 'node:path';
 import { activeStates } from '../contract/jobs.ts';
 import { createEvaluations } from '../domain/evaluations/evaluations.ts';
+import { createGraders } from '../domain/graders/graders.ts';
 import { jobName } from '../domain/job-record/job.ts';
 import { readHeld, spareDevices } from '../domain/jobs/run/devices.ts';
 import type { Foundation } from './foundation.ts';
 import type { composeModels } from './models.ts';
 import type { composeTraining } from './training.ts';
 
-/** Scoring datasets, beside trainings only where they leave devices free. */
+/** Graders, and scoring datasets, beside trainings only where they leave devices free. */
 export function composeEvaluations(
   { config, logger, store, frames, bin, hub }: Foundation,
   { models, checkpoints, tools }: ReturnType<typeof composeModels>,
   { judges, share }: ReturnType<typeof composeTraining>,
 ) {
   const { jobsDir, limits } = config;
-  return createEvaluations({
+  const graders = createGraders({
+    table: store.graders,
+    command: config,
+    folder: config.dataDir,
+    timeoutMs: limits.previewMs,
+  });
+  const evaluations = createEvaluations({
     store,
     frames,
     bin,
@@ -38,4 +45,5 @@ export function composeEvaluations(
     queueLimit: limits.queuedJobs,
     heartbeatMs: limits.heartbeatMs,
   });
+  return { graders, evaluations };
 }

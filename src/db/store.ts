@@ -6,6 +6,7 @@ import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
 import { createEvaluationStore, type EvaluationStore } from './tables/evaluations.ts';
 import { createEventStore, type EventStore } from './tables/events.ts';
 import { createFineTuningStore, type FineTuningStore } from './tables/fine-tuning.ts';
+import { createGraderStore, type GraderStore } from './tables/graders.ts';
 import { createJobStore, type JobStore } from './tables/jobs.ts';
 import { createKeyUseStore, type KeyUseStore } from './tables/key-uses.ts';
 import { createModelStore, type ModelStore } from './tables/models.ts';
@@ -24,6 +25,7 @@ export interface Store {
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
   readonly evaluations: EvaluationStore;
+  readonly graders: GraderStore;
   readonly chats: ChatStore;
   readonly bin: BinStore;
   /** Whether this database has never had a job, a model or an evaluation. */
@@ -51,6 +53,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     fineTuning: createFineTuningStore(db),
     sweeps: createSweepStore(db),
     evaluations: createEvaluationStore(db),
+    graders: createGraderStore(db),
     chats: createChatStore(db),
     bin: createBinStore(db),
     isUnused: () => used.get() === undefined,

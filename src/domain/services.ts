@@ -17,6 +17,7 @@ import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
 import type { ModelReferences } from './fine-tuning/model-references.ts';
+import type { Graders } from './graders/graders.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { SeenCluster } from './machine/cluster.ts';
 import type { Machine } from './machine/machine.ts';
@@ -52,6 +53,7 @@ export interface Services {
   readonly fineTuningFiles: FineTuningFiles;
   readonly fineTuningJobs: FineTuningJobs;
   readonly frames: FrameLog;
+  readonly graders: Graders;
   readonly hubAccount: HubAccount;
   readonly hubModels: HubModels;
   readonly hubPush: HubPush;

@@ -17,6 +17,8 @@ import { examples as datasetsExamples } from './datasets/examples.ts';
 import { datasetRoutes } from './datasets/routes.ts';
 import { examples as evaluationsExamples } from './evaluations/examples.ts';
 import { evaluationRoutes } from './evaluations/routes.ts';
+import { examples as gradersExamples } from './graders/examples.ts';
+import { graderRoutes } from './graders/routes.ts';
 import { examples as importsExamples } from './imports/examples.ts';
 import { hubDatasetRoutes } from './imports/hub-routes.ts';
 import { importRoutes } from './imports/routes.ts';
@@ -66,6 +68,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ...withExamples(moveRoutes(services), movingExamples),
       ...withExamples(sweepRoutes(services), sweepsExamples),
       ...withExamples(evaluationRoutes(services), evaluationsExamples),
+      ...withExamples(graderRoutes(services), gradersExamples),
       ...withExamples(binRoutes(services), binExamples),
       ...withExamples(reportRoutes(services), reportsExamples),
       ...withExamples([...keyRoutes(services), ...sessionRoutes(services)], accessExamples),

@@ -1,0 +1,123 @@
+import { missingColumn } from '../../contract/graders/templates.ts';
+import type { GraderRow, GraderStore } from '../../db/tables/graders.ts';
+import { AppError } from '../../errors.ts';
+import { refusal, refusalOf } from '../../faults.ts';
+import { type GradedRow, gradeRows, type Score } from '../../trainer/grading/grade.ts';
+import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
+import type { GraderDefinition } from './grader-definition.ts';
+
+export { type GradedRow, type Score, score } from '../../trainer/grading/grade.ts';
+
+/** A stored grader. */
+export interface Grader extends GraderRow {
+  readonly definition: GraderDefinition;
+}
+
+/** The graders of this service: what good means, once, by name. */
+export interface Graders {
+  /** By name. */
+  list(): Grader[];
+  /** @throws AppError `not_found`. */
+  get(name: string): Grader;
+  /** @throws AppError `conflict` if the name is taken, `invalid` for what is wrong with a formula, a pattern or a schema. */
+  create(definition: GraderDefinition, signal: AbortSignal): Promise<Grader>;
+  /** @throws AppError `not_found`, or `invalid` as `create`, also with another name. */
+  replace(name: string, definition: GraderDefinition, signal: AbortSignal): Promise<Grader>;
+  /** @throws AppError `not_found`. */
+  remove(name: string): void;
+  /** The definitions of some. @throws AppError `invalid` with every name that is unknown, or comes twice. */
+  named(names: readonly string[]): Readonly<Record<string, GraderDefinition>>;
+  /** The scores of rows. @throws AppError `invalid` for a wrong definition, or a row without a column that it names. */
+  score(
+    definition: GraderDefinition,
+    rows: readonly GradedRow[],
+    signal: AbortSignal,
+  ): Promise<readonly Score[]>;
+}
+
+export function createGraders({
+  table,
+  command,
+  folder,
+  timeoutMs,
+}: {
+  readonly table: GraderStore;
+  readonly command: TrainerCommand;
+  /** Where the trainer runs. */
+  readonly folder: string;
+  readonly timeoutMs: number;
+}): Graders {
+  function get(name: string): Grader {
+    const found = table.get(name);
+    if (found === null) throw new AppError('not_found', `There is no grader ${name.slice(0, 100)}.`);
+    return found as Grader;
+  }
+
+  async function score(definition: GraderDefinition, rows: readonly GradedRow[], signal: AbortSignal) {
+    const graders = { grader: definition };
+    const { faults, scores } = await gradeRows(command, { graders, rows }, { folder, timeoutMs, signal });
+    if (faults.grader !== undefined) throw refusalOf('grader', faults.grader);
+    return scores.map(({ grader }) => grader as Score);
+  }
+
+  function put(definition: GraderDefinition, createdAt: string): Grader {
+    const name = definition.name as string;
+    table.put({ name, definition, createdAt, updatedAt: new Date().toISOString() });
+    return get(name);
+  }
+
+  function refuseTaken(name: string): void {
+    if (table.get(name) !== null)
+      throw new AppError(
+        'conflict',
+        `There is a grader ${name} already. Choose another name, or replace it.`,
+      );
+  }
+
+  return {
+    list: () => table.list() as Grader[],
+    get,
+
+    async create(definition, signal) {
+      const name = definition.name as string;
+      refuseTaken(name);
+      await score(definition, [], signal);
+      // Another one may have come meanwhile.
+      refuseTaken(name);
+      return put(definition, new Date().toISOString());
+    },
+
+    async replace(name, definition, signal) {
+      const { createdAt } = get(name);
+      if (definition.name !== name) throw refusalOf('name', `name must be ${name}, as in the path`);
+      await score(definition, [], signal);
+      return put(definition, createdAt);
+    },
+
+    remove(name) {
+      get(name);
+      table.remove(name);
+    },
+
+    named(names) {
+      const unknown = names.filter((name) => table.get(name) === null);
+      const twice = names.filter((name, at) => names.indexOf(name) !== at);
+      const issues = [
+        ...unknown.map((name) => `There is no grader ${name}`),
+        ...twice.map((name) => `The grader ${name} is named twice`),
+      ].map((msg) => ({ loc: ['body', 'graders'], msg, type: 'value_error' }));
+      if (issues.length > 0) throw refusal(issues);
+      return Object.fromEntries(names.map((name) => [name, get(name).definition]));
+    },
+
+    score(definition, rows, signal) {
+      const issues = rows.flatMap(({ item }, at) => {
+        const fault = missingColumn(definition, item);
+        const msg = `Row ${at + 1}: the grader ${fault}. Add the column, or change the grader`;
+        return fault === null ? [] : [{ loc: ['body', 'rows', String(at)], msg, type: 'value_error' }];
+      });
+      if (issues.length > 0) throw refusal(issues);
+      return score(definition, rows, signal);
+    },
+  };
+}
