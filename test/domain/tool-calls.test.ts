@@ -148,6 +148,46 @@ const answers: [template: string, answer: string, parts: unknown[]][] = [
     '<tool_call>\n<function=find>\n<parameter=q>\n12\nlines\n</parameter>\n<parameter=n>\n12\n</parameter>\n</function>\n</tool_call>',
     ['', ['find', '{"q": "12\\nlines", "n": 12}']],
   ],
+  [
+    '<tool_call>{name}\n<arg_key>',
+    'Yes.\n<tool_call>find\n<arg_key>q</arg_key>\n<arg_value>12 <b></arg_value>\n<arg_key>deep</arg_key>\n<arg_value>{"x": [1]}</arg_value>\n</tool_call>\n<tool_call>stop.all\n</tool_call>',
+    ['Yes.', ['find', '{"q": "12 <b>", "deep": {"x": [1]}}'], ['stop.all', '{}']],
+  ],
+  [
+    '<tool_call>{name}<arg_key>',
+    '<tool_call>find<arg_key>n</arg_key><arg_value>3</arg_value></tool_call><tool_call>stop.all</tool_call>',
+    ['', ['find', '{"n": 3}'], ['stop.all', '{}']],
+  ],
+  ['<tool_call>{name}<arg_key>', '<tool_call>stop.all', ['', ['stop.all', '{}']]],
+  ['[gMASK]<|observation|>', `find\n${one}`, ['', ['find', one]]],
+  ['[gMASK]<|observation|>', 'find it\n{"q": 1}', ['find it\n{"q": 1}']],
+  ['[gMASK]<|observation|>', '\nfi', ['\nfi']],
+  [
+    '<|tool_call_start|>',
+    `Well.<|tool_call_start|>[find(q="a, 'b') \\"c\\"", n=-3, deep={'x': [True, None, 'it's']}), stop.all()]<|tool_call_end|>I look (now).`,
+    [
+      'Well.I look (now).',
+      ['find', '{"q": "a, \'b\') \\"c\\"", "n": -3, "deep": {"x": [true, null, "it\'s"]}}'],
+      ['stop.all', '{}'],
+    ],
+  ],
+  ['<|tool_call_start|>', '<|tool_call_start|>[find(q="cut', ['', ['find', '{"q": "cut"}']]],
+  ['<|tool_call_start|>', '<|tool_call_start|>[find', ['<|tool_call_start|>[find']],
+  [
+    '<|START_ACTION|>',
+    `<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "find", "parameters": ${one}},\n    {"tool_call_id": "1", "tool_name": "stop.all", "parameters": {}}\n]<|END_ACTION|>`,
+    ['', ['find', one], ['stop.all', '{}']],
+  ],
+  [
+    'Action: "tool_name"',
+    `I look.\nAction:\n\`\`\`json\n[\n    {\n        "tool_name": "find",\n        "parameters": ${one}\n    },\n    {\n        "tool_name": "stop.all",\n        "parameters": {}\n    }\n]\`\`\``,
+    ['I look.', ['find', one], ['stop.all', '{}']],
+  ],
+  [
+    'Action: "tool_name"',
+    'Action: none.\n```json\n{"team": "x"}\n```\n',
+    ['Action: none.\n```json\n{"team": "x"}\n```\n'],
+  ],
 ];
 
 test('calls are read as the models of each family write them, wherever the text is cut', async () => {

@@ -2,6 +2,7 @@
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createToolSplit } from '../../src/domain/playground/calls/tool-split.ts';
 import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
 import { callGrammar } from '../../src/inference/worker/call-grammar.ts';
 import { readGbnf } from './gbnf.ts';
@@ -28,6 +29,11 @@ const templates: [template: string, written: string, isParallel: boolean][] = [
   ['[TOOL_CALLS][ARGS]', '[TOOL_CALLS]', false],
   ['[TOOL_CALLS]', '[TOOL_CALLS]', true],
   ['<tool_call><function=', '<tool_call>', true],
+  ['<tool_call><arg_key>', '<tool_call>', true],
+  ['[gMASK]<|observation|>', '', false],
+  ['<|tool_list_start|>', '<|tool_call_start|>', true],
+  ['<|START_ACTION|>', '<|START_ACTION|>', true],
+  ['Action: "tool_name"', 'Action:', true],
   ['<tool_call>arguments', '<tool_call>', true],
   ['<|python_tag|>', '{"', false],
 ];
@@ -46,6 +52,24 @@ test('a grammar is read, with calls in parallel where the style has them', async
           assert.is(rootOf(grammar).includes('call)*'), parallel && isParallel, style.name);
         }
   await llama.dispose();
+});
+
+test('calls that a grammar allows are read', () => {
+  const use = { tools, choice: 'required' as const, parallel: true, strict: [] };
+  for (const [template] of templates)
+    for (let first = 0; first < 12; first += 1) {
+      const style = toolStyleOf(template);
+      if (style === null) throw new Error(template);
+      let at = 0;
+      // Nothing is repeated for long.
+      const text = readGbnf(callGrammar(style, use, '')).write(() => (at++ < first ? (at * 0.37) % 1 : 0));
+      const split = createToolSplit(style, use);
+      const parts = [split.push(text), split.end()];
+      const given = parts.flatMap(({ calls }) => calls.filter(({ index }) => index === 0));
+      assert.ok(['find', 'b-c'].includes(given[0]?.name ?? ''), `${style.name}: ${text}`);
+      assert.type(JSON.parse(given.map((one) => one.arguments).join('')), 'object');
+      assert.is(parts.map(({ content }) => content).join(''), '', `${style.name}: ${text}`);
+    }
 });
 
 test('an answer of a schema may stand in place of calls, behind the header of its channel', () => {

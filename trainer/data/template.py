@@ -233,7 +233,8 @@ def _reasoned_answer(template: Template, message: Given, prompt: str, whole: str
             return None
     elif begun is not None and whole.startswith(prompt[: begun.start()]):
         rest, is_open = whole[begun.start() :], begun[2] is None
-        if begun[2] is not None:
+        # GLM 4.7 itself ends reasoning that an answer does not have.
+        if begun[2] is not None or (not thought and rest.startswith(closing)):
             return rest
     else:
         return None

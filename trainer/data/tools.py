@@ -8,6 +8,7 @@ beginning of it is rendered with them.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -195,7 +196,11 @@ FIGURES = ("right_tool", "right_arguments")
 # The beginning of arguments behind the name of a function, in the notations of
 # `src/inference/template/tool-styles.ts`: before it are at most the end of a quotation and the next key, a
 # token, or a fence.
-ARGUMENTS = re.compile(r"[^{}]{0,60}?(?=\{|<parameter=)|\s*>\s*(?=</function>)")
+ARGUMENTS = re.compile(
+    r"[^{}()]{0,60}?(?=\{|<parameter=|<arg_key>)|\s*>\s*(?=</function>)|\s*(?=</tool_call>)|(?=\()"
+)
+# In Python's notation a name is in a list of calls.
+LISTED = re.compile(r"(?:\[|\),)\s*$")
 
 
 def names_of(prompt: Sequence[Given]) -> tuple[str, ...]:
@@ -217,8 +222,11 @@ def calls_in(text: str, names: Collection[str]) -> list[tuple[str, str]]:
         opening = ARGUMENTS.match(text, at)
         if opening is None:
             continue
+        begins = text[opening.end() : opening.end() + 1]
+        if begins == "(" and not LISTED.search(text, 0, match.start()):
+            continue
         try:
-            value, at = json.JSONDecoder().raw_decode(text, opening.end())
+            value, at = (_keywords if begins == "(" else json.JSONDecoder().raw_decode)(text, opening.end())
             arguments = json.dumps(_plain_numbers(value), sort_keys=True)
         except ValueError:
             following = pattern.search(text, opening.end())
@@ -226,6 +234,20 @@ def calls_in(text: str, names: Collection[str]) -> list[tuple[str, str]]:
             arguments = "".join(text[opening.end() : at].split())
         found.append((match[1] or match[2], arguments))
     return found
+
+
+def _keywords(text: str, start: int) -> tuple[dict[str, object], int]:
+    """The arguments of a call in Python's notation from its parenthesis on, and where it ends. ValueError
+    where it has none."""
+    for closing in re.finditer(r"\)", text[start:]):
+        end = start + closing.end()
+        try:
+            call = ast.parse(f"call{text[start:end]}", mode="eval").body
+            assert isinstance(call, ast.Call)
+            return {one.arg or "": ast.literal_eval(one.value) for one in call.keywords}, end
+        except (SyntaxError, ValueError):
+            continue
+    raise ValueError("No call in Python's notation.")
 
 
 def figures(

@@ -5,9 +5,9 @@ export interface ToolStyle {
   isOf(template: string): boolean;
   /**
    * What stands in a call: an object of name and arguments, the name before the arguments, the name before arguments in
-   * Gemma's notation, or the name before a tag for each argument.
+   * Gemma's notation or Python's, or the name before a tag for each argument.
    */
-  readonly syntax: 'object' | 'named' | 'gemma' | 'tags';
+  readonly syntax: 'object' | 'named' | 'gemma' | 'python' | 'tags';
   /** Texts before a call, the last of them before its object or name, and texts behind it, as answers have them. */
   readonly starts: readonly string[];
   readonly ends: readonly string[];
@@ -16,13 +16,16 @@ export interface ToolStyle {
   readonly begin: string;
   readonly between: string;
   readonly end: string;
-  /** What each call begins and ends with, and what stands between its name and arguments, if that is no JSON. */
+  /** What each call begins and ends with, and what stands between its name and arguments. */
   readonly open: string;
   readonly separator: string;
   readonly close: string;
-  /** The key of the arguments in an object. */
-  readonly key: string;
-  /** Whether a call may begin an answer without `open`. */
+  /** What an object begins with, and what stands between the number that follows and the name, where calls have one. */
+  readonly head: string;
+  readonly number: string;
+  /** What stands before, between and behind the name and the value of an argument in tags. */
+  readonly tag: readonly [string, string, string];
+  /** Whether a call may begin an answer without a mark. */
   readonly isBare: boolean;
   /** What an answer that is no call begins with, where answers are in channels. */
   readonly final: string;
@@ -34,9 +37,13 @@ export interface ToolStyle {
   readonly stops: readonly string[];
 }
 
-const common = {
+const common: Omit<ToolStyle, 'name' | 'isOf' | 'syntax'> = {
   ...{ starts: [], ends: [], begin: '', between: '', end: '', open: '', separator: '', close: '' },
-  ...{ key: 'arguments', isBare: false, final: '', quote: '', tokens: '', stops: [] },
+  ...{ head: '', number: '', tag: ['', '', ''], isBare: false, final: '', quote: '', tokens: '', stops: [] },
+};
+const object: Omit<ToolStyle, 'name' | 'isOf'> = {
+  ...common,
+  ...{ syntax: 'object', head: '{"name": "', separator: '", "arguments": ' },
 };
 
 /** The first that a template is of counts. Texts are those of the models' own templates. */
@@ -112,11 +119,10 @@ const styles: readonly ToolStyle[] = [
     ...{ open: '[TOOL_CALLS]', separator: '[ARGS]', tokens: '[TOOL_CALLS][ARGS][CALL_ID]' },
   },
   {
-    ...common,
+    ...object,
     name: 'mistral',
     ...{ starts: ['[TOOL_CALLS]', '['], ends: [',', ']'] },
     isOf: (template) => template.includes('[TOOL_CALLS]'),
-    syntax: 'object',
     ...{ begin: '[TOOL_CALLS][', between: ', ', end: ']', tokens: '[TOOL_CALLS]' },
   },
   {
@@ -126,25 +132,71 @@ const styles: readonly ToolStyle[] = [
     isOf: (template) => template.includes('<tool_call>') && template.includes('<function='),
     syntax: 'tags',
     ...{ between: '\n', open: '<tool_call>\n<function=', close: '</function>\n</tool_call>' },
+    ...{ separator: '>\n', tag: ['<parameter=', '>\n', '\n</parameter>\n'] },
     tokens: '<tool_call></tool_call>',
   },
   {
     ...common,
-    name: 'hermes',
+    // 4.5 and later, and others that write it without line breaks.
+    name: 'glm 4.5',
     ...{ starts: ['<tool_call>'], ends: ['</tool_call>'] },
-    isOf: (template) => template.includes('<tool_call>') && template.includes('arguments'),
-    syntax: 'object',
-    ...{ between: '\n', open: '<tool_call>\n', close: '\n</tool_call>', tokens: '<tool_call></tool_call>' },
+    isOf: (template) => template.includes('<tool_call>') && template.includes('<arg_key>'),
+    syntax: 'tags',
+    ...{ between: '\n', open: '<tool_call>', close: '</tool_call>', separator: '\n' },
+    tag: ['<arg_key>', '</arg_key>\n<arg_value>', '</arg_value>\n'],
+    tokens: '<tool_call></tool_call><arg_key></arg_key><arg_value></arg_value>',
+    stops: ['<|observation|>'],
   },
   {
     ...common,
+    // 4 and 4-0414: the name in the place of the role's line break.
+    name: 'glm 4',
+    isOf: (template) => template.includes('[gMASK]') && template.includes('<|observation|>'),
+    syntax: 'named',
+    ...{ separator: '\n', isBare: true, stops: ['<|observation|>'] },
+  },
+  {
+    ...common,
+    name: 'lfm2',
+    ...{ starts: ['<|tool_call_start|>', '['], ends: [',', ']', '<|tool_call_end|>'] },
+    isOf: (template) => /<\|tool_(call|list)_start\|>|"List of tools: \["/.test(template),
+    syntax: 'python',
+    ...{ begin: '<|tool_call_start|>[', between: ', ', end: ']<|tool_call_end|>', separator: '(' },
+    tokens: '<|tool_call_start|><|tool_call_end|>',
+  },
+  {
+    ...object,
+    // R7B and later.
+    name: 'command r7b',
+    ...{ starts: ['<|START_ACTION|>', '['], ends: [',', ']', '<|END_ACTION|>'] },
+    isOf: (template) => template.includes('<|START_ACTION|>'),
+    ...{ begin: '<|START_ACTION|>[\n    ', between: ',\n    ', end: '\n]<|END_ACTION|>' },
+    ...{ head: '{"tool_call_id": "', number: '", "tool_name": "', separator: '", "parameters": ' },
+    tokens: '<|START_ACTION|><|END_ACTION|>',
+  },
+  {
+    ...object,
+    name: 'command r',
+    ...{ starts: ['Action:', '```json', '['], ends: [',', ']', '```'] },
+    isOf: (template) => template.includes('Action:') && template.includes('"tool_name"'),
+    ...{ begin: 'Action:\n```json\n[\n    ', between: ',\n    ', end: '\n]```' },
+    ...{ head: '{\n        "tool_name": "', separator: '",\n        "parameters": ' },
+  },
+  {
+    ...object,
+    name: 'hermes',
+    ...{ starts: ['<tool_call>'], ends: ['</tool_call>'] },
+    isOf: (template) => template.includes('<tool_call>') && template.includes('arguments'),
+    ...{ between: '\n', open: '<tool_call>\n', close: '\n</tool_call>', tokens: '<tool_call></tool_call>' },
+  },
+  {
+    ...object,
     name: 'llama',
     ...{ starts: ['<|python_tag|>'], ends: [';'] },
     isOf: (template) =>
       template.includes('<|python_tag|>') ||
       (template.includes('ipython') && template.includes('"parameters"')),
-    syntax: 'object',
-    ...{ key: 'parameters', isBare: true, tokens: '<|python_tag|>' },
+    ...{ separator: '", "parameters": ', isBare: true, tokens: '<|python_tag|>' },
   },
 ];
 
@@ -154,5 +206,5 @@ const hermesMark = '{#- Tools in the syntax of Hermes -#}';
 /** The family of a chat template that writes calls; `null` if none is known. */
 export function toolStyleOf(template: string): ToolStyle | null {
   if (template.includes(hermesMark)) return styles.find(({ name }) => name === 'hermes') ?? null;
-  return template.includes('<arg_key>') ? null : (styles.find(({ isOf }) => isOf(template)) ?? null);
+  return styles.find(({ isOf }) => isOf(template)) ?? null;
 }

@@ -1,5 +1,5 @@
 import { callable, type ToolUse } from '../protocol/generation.ts';
-import { literal } from '../schema/notation.ts';
+import { literal, oneOf } from '../schema/notation.ts';
 import { readJsonSchema } from '../schema/read-schema.ts';
 import type { Tool } from '../template/message.ts';
 import type { ToolStyle } from '../template/tool-styles.ts';
@@ -13,9 +13,8 @@ function argumentsOf({ function: { parameters = anything } }: Tool): Json {
   return readJsonSchema(parameters).faults.length > 0 ? anything : { type: 'object', ...parameters };
 }
 
-/** What every answer of calls begins with, up to the name of a tool. */
-export const headOf = ({ begin, open, syntax }: ToolStyle): string =>
-  begin + open + (syntax === 'object' ? '{"name": "' : '');
+/** What every answer of calls begins with, up to the name of a tool or the number before it. */
+export const headOf = ({ begin, open, head }: ToolStyle): string => begin + open + head;
 
 /**
  * The beginning of a call at the end of an answer, as far as it is written and nothing else can follow; `null` if there is
@@ -37,7 +36,7 @@ export function begunCall(style: ToolStyle, text: string): string | null {
  * @param answer the schema of an answer without calls; without it, the answer must be a call
  */
 export function callGrammar(style: ToolStyle, use: ToolUse, written: string, answer?: Json): string {
-  const { between, end, separator, close, key, syntax, final } = style;
+  const { between, end, separator, close, syntax, final, number } = style;
   const rules: string[] = [];
   /** A rule for JSON of a schema. */
   const json = (name: string, schema: Json) => rules.push(...readJsonSchema(schema, name).rules);
@@ -50,17 +49,12 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written: string, ans
     // What it begins by itself is held only where that was asked for.
     const isFree = use.choice === 'auto' && answer === undefined && !use.strict.includes(name);
     const given = isFree ? anything : argumentsOf(tool);
-    if (syntax === 'object') {
-      json(`${named}-json`, given);
-      rules.push(`${named} ::= ${literal(`${name}", "${key}": `)} ${named}-json "}"`);
-    } else if (syntax === 'named') {
-      json(`${named}-json`, given);
-      rules.push(`${named} ::= ${literal(name + separator)} ${named}-json`);
-    } else if (syntax === 'gemma') {
-      rules.push(`${named} ::= ${literal(name)} gemma-object`);
-    } else {
-      rules.push(`${named} ::= ${literal(`${name}>\n`)} tag*`);
-    }
+    let body = `${named}-json`;
+    if (syntax === 'gemma') body = 'gemma-object';
+    else if (syntax === 'python') body = 'python-items';
+    else if (syntax === 'tags') body = tagged(style, given, `${named}-json`, rules);
+    else json(`${named}-json`, given);
+    rules.push(`${named} ::= ${literal(name + separator)} ${body}${syntax === 'object' ? ' "}"' : ''}`);
     calls.push(named);
   }
   const several = use.parallel && (between !== '' || close !== '') ? `(${literal(between)} call)*` : '';
@@ -71,9 +65,10 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written: string, ans
   return [
     `root ::= ${rule(first, several, literal(end), answer && `| ${rule(literal(final), 'answer')}`)}`,
     `call ::= ${rule(literal(opening), 'called')}`,
-    `called ::= ${rule(`( ${calls.join(' | ')} )`, literal(close))}`,
+    `called ::= ${rule(number && `[0-9]{1,4} ${literal(number)}`, `( ${calls.join(' | ')} )`, literal(close))}`,
     ...(syntax === 'gemma' ? gemmaRules(style.quote) : []),
-    ...(syntax === 'tags' ? tagRules : []),
+    ...(syntax === 'python' ? pythonRules : []),
+    ...(syntax === 'tags' ? tagRules(style) : []),
     ...rules,
   ].join('\n');
 }
@@ -88,7 +83,45 @@ const gemmaRules = (quote: string): string[] => [
   `gemma-text ::= ${literal(quote)} [^<]* ${literal(quote)}`,
 ];
 
-/** Any arguments, each in a tag. */
-const tagRules: readonly string[] = [
-  'tag ::= "<parameter=" [a-zA-Z0-9_.-]+ ">\\n" [^<]* "\\n</parameter>\\n"',
+/** Any named arguments in Python's notation, and what ends them. */
+const pythonRules: readonly string[] = [
+  'python-items ::= (python-item (", " python-item)*)? ")"',
+  'python-item ::= [a-zA-Z_] [a-zA-Z0-9_]* "=" python-value',
+  'python-value ::= python-text | python-number | "True" | "False" | "None" | python-dict | python-list',
+  'python-dict ::= "{" (python-member (", " python-member)*)? "}"',
+  'python-member ::= python-text ": " python-value',
+  'python-list ::= "[" (python-value (", " python-value)*)? "]"',
+  'python-number ::= "-"? [0-9]{1,15} ("." [0-9]{1,15})?',
+  `python-text ::= "\\"" ([^"\\\\\\n] | "\\\\" ["\\\\nt])* "\\""`,
 ];
+
+/** Any arguments, each in a tag. */
+const tagRules = ({ tag: [before, between, after] }: ToolStyle): string[] => [
+  `tag ::= ${literal(before)} [a-zA-Z0-9_.-]+ ${literal(between)} tag-text ${literal(after)}`,
+  'tag-text ::= [^<]*',
+];
+
+/** The arguments that a schema has, each in a tag: texts as they are, others as JSON. */
+function tagged(
+  { tag: [before, between, after] }: ToolStyle,
+  { properties, required, $defs, definitions }: Json,
+  named: string,
+  rules: string[],
+): string {
+  const members = Object.entries((properties ?? {}) as Record<string, Json>);
+  if (members.length === 0) return 'tag*';
+  const tags = members.map(([key, schema], index) => {
+    const rule = `${named}-${index}`;
+    let value = 'tag-text';
+    if (schema.type !== 'string') {
+      const { rules: made, faults } = readJsonSchema({ ...schema, $defs, definitions }, rule);
+      if (faults.length === 0) {
+        rules.push(...made);
+        value = rule;
+      }
+    } else if (Array.isArray(schema.enum)) value = oneOf(schema.enum.map((one) => literal(String(one))));
+    const tag = `${literal(before + key + between)} ${value} ${literal(after)}`;
+    return Array.isArray(required) && required.includes(key) ? tag : `(${tag})?`;
+  });
+  return tags.join(' ');
+}

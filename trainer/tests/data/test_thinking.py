@@ -63,6 +63,16 @@ def test_keep_and_off_train_the_answer_alone(name, mode, answer):
         assert ("</think>" in completion) == (name in ("qwen3", "opening"))
 
 
+def test_an_answer_may_end_reasoning_that_it_does_not_have():
+    # As GLM 4.7.
+    ending = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ '</think>' if m.role == 'assistant' }}"
+        "{{ m.content }}<|im_end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n<think>{% endif %}"
+    )
+    assert halves(ending, "keep", QUESTION, PLAIN)[1] == "</think>5<|im_end|>"
+
+
 def test_earlier_reasoning_is_kept_or_dropped_as_the_template_does():
     talk = [QUESTION, THOUGHT, {"role": "user", "content": "And 3 + 4?"}, {**THOUGHT, "content": "7"}]
     assert halves(QWEN3, "learn", *talk)[0].count("Two and three.") == 0

@@ -24,6 +24,10 @@ HERMES = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
         '<|channel|>commentary to=functions.get_weather<|message|>{"days":2,"city":"Paris"}',
         '<｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "Paris", "days": 2}\n```',
         '<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris", "days": 2}<｜tool▁call▁end｜>',
+        'get_weather\n{"city": "Paris", "days": 2}',
+        "<|tool_call_start|>[get_weather(city='Paris', days=2)]<|tool_call_end|>",
+        f'<|START_ACTION|>[{{"tool_call_id": "0", "tool_name": "get_weather", "parameters": {PARIS}}}]',
+        f'Action:\n```json\n[\n  {{\n    "tool_name": "get_weather",\n    "parameters": {PARIS}\n  }}\n]```',
     ],
 )
 def test_calls_with_json_are_found_in_every_notation(text):
@@ -35,17 +39,19 @@ def test_calls_with_json_are_found_in_every_notation(text):
 def test_calls_without_json_are_compared_as_text():
     tags = "<tool_call>\n<function=find>\n<parameter=city>\n{}\n</parameter>\n</function>\n</tool_call>"
     gemma = "<start_function_call>call:find{{city:<escape>{}<escape>}}<end_function_call>"
-    for form in (tags, gemma):
+    glm = "<tool_call>find\n<arg_key>city</arg_key>\n<arg_value>{}</arg_value>\n</tool_call>"
+    for form in (tags, gemma, glm):
         (one,), (spaced,) = calls_in(form.format("Paris"), NAMES), calls_in(form.format(" Paris"), NAMES)
         (other,) = calls_in(form.format("Rome"), NAMES)
         assert one == spaced != other and one[0] == other[0] == "find"
         assert len(calls_in(form.format("Paris") * 2, NAMES)) == 2
-    assert len(calls_in("<function=find>\n</function>", NAMES)) == 1
+    for empty in ("<function=find>\n</function>", "<tool_call>find\n</tool_call>", "[get_weather(), find()]"):
+        assert "find" in dict(calls_in(empty, NAMES))
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "I find it.", "Use get_weather or find for that.", HERMES % ("search", PARIS)],
+    ["", "I find it.", "Use get_weather or find (now) for that.", HERMES % ("search", PARIS)],
 )
 def test_what_calls_nothing(text):
     assert calls_in(text, NAMES) == []

@@ -1,7 +1,7 @@
 import { toolName } from '../../../contract/rows.ts';
 import type { ToolStyle } from '../../../inference/template/tool-styles.ts';
 import { createObjectReader, jsonOf, type ObjectReader } from './json-value.ts';
-import { readGemma, readTags } from './notations.ts';
+import { readTags, readValues } from './notations.ts';
 
 /** What is known of a call that is read; it is none where a name cannot be found. */
 export interface CallReader {
@@ -33,7 +33,7 @@ function readObject({ isBare }: ToolStyle, known: KnownTools): CallReader {
   let isRefused = false;
   let given = '';
   const object = createObjectReader((key, text, isComplete) => {
-    if (key === 'name') {
+    if (key === 'name' || key === 'tool_name') {
       named += text;
       const value = isComplete ? jsonOf(named) : undefined;
       if (isComplete) isRefused ||= typeof value !== 'string' || !toolName.test(value);
@@ -58,12 +58,12 @@ function readObject({ isBare }: ToolStyle, known: KnownTools): CallReader {
       return name ?? named.replace(/^\s*"/, '');
     },
     get arguments() {
-      const text = given.trimStart();
+      const text = given.trim();
       if (!object.isDone) return /^["n]/.test(text) ? '' : text;
       // Some write the object as a text.
       const value = jsonOf(text);
       if (typeof value === 'string') return value;
-      return text === '' || value === null ? '{}' : text.trimEnd();
+      return text === '' || value === null ? '{}' : text;
     },
   };
 }
@@ -71,28 +71,26 @@ function readObject({ isBare }: ToolStyle, known: KnownTools): CallReader {
 function readNamed(style: ToolStyle, known: KnownTools): CallReader {
   const { syntax, quote } = style;
   const isJson = syntax === 'named';
-  const [headEnd, bodyEnd] = {
-    named: ['{', ''],
-    gemma: ['{', style.close],
-    tags: ['>', '</function>'],
-    object: ['', ''],
-  }[syntax] as [string, string];
+  /** What is behind a name: the beginning of the arguments, or of a tag, is theirs. */
+  const headEnd = { named: /\{/, gemma: /\{/, python: /\(/, tags: /[>\n<]/, object: /^/ }[syntax];
+  /** What ends the arguments. */
+  const bodyEnd = style.close.split('\n')[0] as string;
   let head = '';
   let name: string | null = null;
   let body = '';
   let state: CallReader['state'] = 'reading';
   const object: ObjectReader = createObjectReader();
   const converted = (): string => {
-    if (syntax === 'gemma') return readGemma(`{${body}`, quote);
+    if (syntax === 'gemma' || syntax === 'python') return readValues(body, quote).json;
     const properties = known.get(name ?? '') ?? {};
     const isText = (key: string) => (properties[key] as { type?: unknown } | undefined)?.type === 'string';
-    return readTags(body, isText);
+    return readTags(body, style, isText);
   };
 
   /** Reads up to the arguments; what they begin with is theirs. */
   function takeHead(text: string): number {
     const whole = head + text;
-    const at = whole.indexOf(headEnd);
+    const at = whole.search(headEnd);
     if (at < 0) {
       head = whole;
       if (head.length > longestHead) state = 'none';
@@ -102,7 +100,7 @@ function readNamed(style: ToolStyle, known: KnownTools): CallReader {
     head = whole.slice(0, at);
     name = /^\s*([\w.-]+)/.exec(head)?.[1] ?? null;
     if (name === null || !toolName.test(name)) state = 'none';
-    return at + (isJson ? 0 : headEnd.length) - before;
+    return at + (/[>\n]/.test(whole[at] as string) ? 1 : 0) - before;
   }
 
   function takeBody(text: string): number {
@@ -114,11 +112,17 @@ function readNamed(style: ToolStyle, known: KnownTools): CallReader {
     }
     const before = body.length;
     body += text;
-    const at = body.indexOf(bodyEnd);
-    if (at < 0) return text.length;
-    body = body.slice(0, at);
+    let end = -1;
+    if (syntax !== 'python') {
+      const at = body.indexOf(bodyEnd);
+      if (at >= 0) [body, end] = [body.slice(0, at), at + bodyEnd.length];
+    } else if (text.includes(')')) {
+      const { isWhole, end: at } = readValues(body, quote);
+      if (isWhole) [body, end] = [body.slice(0, at), at];
+    }
+    if (end < 0) return text.length;
     state = 'done';
-    return at + bodyEnd.length - before;
+    return end - before;
   }
 
   return {
@@ -127,6 +131,7 @@ function readNamed(style: ToolStyle, known: KnownTools): CallReader {
       return name === null || state !== 'reading' ? read : read + takeBody(text.slice(read));
     },
     end() {
+      if (syntax === 'tags') name ??= /^\s*([\w.-]+)\s*$/.exec(head)?.[1] ?? null;
       if (!isJson && state === 'reading' && name !== null) state = 'done';
     },
     get state() {

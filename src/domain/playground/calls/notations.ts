@@ -1,17 +1,35 @@
+import type { ToolStyle } from '../../../inference/template/tool-styles.ts';
 import { jsonOf } from './json-value.ts';
 
-/** The arguments of a call in Gemma's notation, `{key:"text",other:[1,true]}` with marks of its own as quotes, as JSON. */
-export function readGemma(text: string, quote: string): string {
+/** Values that Python writes otherwise than JSON. */
+const words: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' };
+
+/**
+ * The arguments of a call as JSON, in Gemma's notation, `{key:"text",other:[1,true]}` with marks of its own as quotes, or in
+ * Python's, `(key="text", other=[1, True])`.
+ * @param quote Gemma's mark; empty for Python's notation
+ */
+export function readValues(
+  text: string,
+  quote: string,
+): { readonly json: string; readonly isWhole: boolean; readonly end: number } {
+  const quotes = [quote === '' ? "'" : quote, '"'];
   let at = 0;
   const skip = () => {
     while (/\s/.test(text[at] ?? '')) at += 1;
   };
+  const markAt = () => quotes.find((mark) => text.startsWith(mark, at));
   const quoted = (mark: string): string => {
     const from = at + mark.length;
-    const found = text.indexOf(mark, from);
-    const to = found < 0 ? text.length : found;
+    let to = text.indexOf(mark, from);
+    // Marks of one character are escaped, or stand as they are where nothing ends behind them.
+    if (mark.length === 1)
+      while (to >= 0 && (isEscaped(text, to) || !/\s*([,)\]}:]|$)/y.test(text.slice(to + 1, to + 20))))
+        to = text.indexOf(mark, to + 1);
+    if (to < 0) to = text.length;
     at = to + mark.length;
-    return JSON.stringify(text.slice(from, to));
+    const inner = text.slice(from, to);
+    return JSON.stringify(mark.length > 1 ? inner : unescaped(inner));
   };
   const until = (ends: RegExp): string => {
     const from = at;
@@ -32,29 +50,53 @@ export function readGemma(text: string, quote: string): string {
     return items.join(', ');
   };
   const member = (): string => {
-    const name = text.startsWith(quote, at) ? quoted(quote) : JSON.stringify(until(/:/));
+    const mark = markAt();
+    const name = mark === undefined ? JSON.stringify(until(/[:=]/)) : quoted(mark);
     skip();
     at += 1;
     return `${name}: ${value()}`;
   };
   function value(): string {
     skip();
-    if (text.startsWith(quote, at)) return quoted(quote);
-    if (text[at] === '"') return quoted('"');
+    const mark = markAt();
+    if (mark !== undefined) return quoted(mark);
     if (text[at] === '{') return `{${list('}', member)}}`;
+    if (text[at] === '(') return `{${list(')', member)}}`;
     if (text[at] === '[') return `[${list(']', value)}]`;
-    const plain = until(/[,}\]]/);
-    return jsonOf(plain) === undefined ? JSON.stringify(plain) : plain;
+    const plain = until(quote === '' ? /[,}\])]/ : /[,}\]]/);
+    const json = words[plain] ?? plain;
+    return jsonOf(json) === undefined ? JSON.stringify(json) : json;
   }
-  return value();
+  const json = value();
+  return { json, isWhole: at <= text.length && text[at - 1] === ')', end: at };
 }
 
+/** Whether an odd number of backslashes is before a character. */
+function isEscaped(text: string, at: number): boolean {
+  let from = at;
+  while (text[from - 1] === '\\') from -= 1;
+  return (at - from) % 2 === 1;
+}
+
+const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' };
+const unescaped = (text: string): string =>
+  text.replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, code?: string, char = '') =>
+    code === undefined ? (escapes[char] ?? char) : String.fromCharCode(Number.parseInt(code, 16)),
+  );
+
 /**
- * The arguments of a call with a tag for each, `<parameter=NAME>\nVALUE\n</parameter>`, as JSON.
+ * The arguments of a call with a tag for each, such as `<parameter=NAME>\nVALUE\n</parameter>`, as JSON.
  * @param isText whether an argument is a text by the tool's schema; others are JSON if they can be.
  */
-export function readTags(text: string, isText: (name: string) => boolean): string {
-  const found = text.matchAll(/<parameter=([^>]+)>\n?([\s\S]*?)\n?(?:<\/parameter>|(?=<parameter=)|$)/g);
+export function readTags(text: string, { tag }: ToolStyle, isText: (name: string) => boolean): string {
+  const [before, between, after] = tag.map((part) => part.trim().replace(/\n/g, '\\s*')) as [
+    string,
+    string,
+    string,
+  ];
+  const found = text.matchAll(
+    new RegExp(`${before}([^<>]+)${between}\\n?([\\s\\S]*?)\\n?(?:${after}|(?=${before})|$)`, 'g'),
+  );
   const members = [...found].map(([, name = '', value = '']) => {
     const isJson = !isText(name) && jsonOf(value) !== undefined;
     return `${JSON.stringify(name)}: ${isJson ? value.trim() : JSON.stringify(value)}`;

@@ -40,8 +40,10 @@ export function createToolSplit(
   );
   /** The names that the grammar of the answer allows. */
   const allowed = use.choice === 'auto' ? [] : callable(use).map(({ function: { name } }) => name);
+  /** What a call without a mark begins with. */
+  const bare = style.syntax === 'object' ? ['{'] : [...known.keys()].map((name) => `${name}\n`);
   const marks = style.starts.filter((start) => start.length > 1);
-  const last = style.starts.at(-1) as string;
+  const last = style.starts.at(-1);
   const dropped = [...style.starts, ...style.ends].toSorted((one, other) => other.length - one.length);
   /** In `gap`, texts around calls are dropped. */
   let state: 'text' | 'gap' | 'call' | 'ended' = 'text';
@@ -68,7 +70,7 @@ export function createToolSplit(
 
   function open(mark: string, before = ''): void {
     state = 'gap';
-    [pending, isOpened] = [before + mark, mark === last || style.syntax === 'object'];
+    [pending, isOpened] = [before + mark, mark === last || style.syntax === 'object' || style.isBare];
   }
 
   /** It was no call. */
@@ -80,9 +82,13 @@ export function createToolSplit(
 
   /** Returns whether there is more to read, as each of the following. */
   function readText(): boolean {
-    if (style.isBare && !hasContent && index < 0 && held.trimStart().startsWith('{')) {
-      open('');
-      return true;
+    if (style.isBare && !hasContent && index < 0) {
+      const text = held.trimStart();
+      if (bare.some((start) => text.startsWith(start))) {
+        open('');
+        return true;
+      }
+      if (bare.some((start) => start.startsWith(text))) return false;
     }
     const found = marks.map((mark) => held.indexOf(mark)).filter((at) => at >= 0);
     if (found.length > 0) {
@@ -103,16 +109,16 @@ export function createToolSplit(
 
   function readGap(): boolean {
     const text = held.trimStart();
+    if (dropped.some((one) => one.length > text.length && one.startsWith(text))) return false;
     const drop = dropped.find((one) => text.startsWith(one));
     if (drop !== undefined) {
       if (style.starts.includes(drop)) {
         pending += held.slice(0, held.length - text.length) + drop;
         isOpened ||= drop === last;
-      }
+      } else if (drop === ',') isOpened = true;
       held = text.slice(drop.length);
       return true;
     }
-    if (text === '' || dropped.some((one) => one.startsWith(text))) return false;
     if (isOpened && (style.syntax !== 'object' || text.startsWith('{'))) {
       state = 'call';
       reader = createCallReader(style, known);
@@ -183,7 +189,10 @@ export function createToolSplit(
         reader?.end();
         tell(reader as CallReader);
         if (told === null) giveBack();
-      } else if (state === 'gap') giveBack();
+      } else if (state === 'gap') {
+        if (index >= 0 && dropped.includes(held.trim())) held = '';
+        giveBack();
+      }
       if (state === 'text') say(index < 0 ? held : held.trimEnd());
       held = '';
       return taken();
