@@ -32,6 +32,7 @@ const subjects = [
   'Shell metacharacters',
   'Pickled weights or checkpoints',
   'Code that comes with a model',
+  'Grader in Python',
   'Leak of the hub token',
   'Token sent to another host',
   'API key of OpenAI',

@@ -17,6 +17,8 @@ const hardware = [
 const libraries = [
   // Turns Hone's own ways to compute off (trainer/kernels/allowed.py).
   /^HONE_PLAIN$/,
+  // Runs graders in Python that nothing encloses (trainer/grading/cage).
+  /^HONE_ALLOW_UNCAGED_GRADERS$/,
   /^(PYTORCH|TORCH|TORCHINDUCTOR|TRITON|CUDNN|CUBLAS|CUBLASLT|NCCL|BNB|BITSANDBYTES|UNSLOTH|VECLIB|TQDM)_/,
   /^(HF_(HOME|HUB_CACHE|HUB_OFFLINE|XET_CACHE|DATASETS_CACHE|HUB_DISABLE_[A-Z_]+)|HUGGINGFACE_HUB_CACHE)$/,
   // Triton compiles with a C compiler.
