@@ -17,7 +17,8 @@ const VERBS = {
   cluster: 'start or stop the head of a cluster on this machine   start [--host ADDRESS] [--port N] | stop',
   join: 'train for the cluster of another machine until Ctrl+C   HOST:PORT',
   mcp: 'serve agents over the Model Context Protocol on standard input and output',
-  doctor: 'check each part of the installation',
+  doctor: 'check each part of the installation   --json',
+  report: 'make an archive for a bug report, without rows, texts and secrets   [RUN…] adds the logs of runs',
 };
 
 /** Clients of the running service; each has its own --help. */

@@ -32,6 +32,7 @@ const plans = {
   client: [[packages, bundles]],
   stop: [[packages, bundles]],
   key: [[packages, bundles]],
+  report: [[packages, bundles]],
   cluster: [[packages, bundles], forPython],
   join: [[packages, bundles], forPython],
   generate: [[packages]],

@@ -13,6 +13,7 @@ const bundles = {
   join: ['main.js', 'join'],
   mcp: ['main.js', 'mcp'],
   doctor: ['main.js', 'doctor'],
+  report: ['main.js', 'report'],
   demo: ['demo.js'],
 };
 const programs = {

@@ -15,7 +15,7 @@ import {
 } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
-const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'mcp', 'doctor'] as const;
+const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'mcp', 'doctor', 'report'] as const;
 export type Verb = (typeof verbs)[number];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The HTTP engines (`src/http/engines`). */
@@ -31,7 +31,7 @@ export interface ClusterAddress {
 /** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
-  /** What follows the verbs `key`, `import`, `cluster` and `join`. */
+  /** What follows the verbs `key`, `import`, `cluster`, `join` and `report`. */
   readonly operands: readonly string[];
   /** The scope of a key that is added. */
   readonly keyScope: KeyScope;
@@ -39,6 +39,8 @@ export interface Config {
   readonly keyBudget: Budget | null;
   /** Whether `import` lists instead of moving. */
   readonly listOnly: boolean;
+  /** Whether `doctor` prints JSON. */
+  readonly json: boolean;
   readonly host: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
@@ -352,6 +354,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     verb,
     operands: positionals.slice(1),
     listOnly: values.list,
+    json: values.json,
     keyScope: oneOf('--scope', values.scope, keyScopeNames),
     keyBudget: values.budget === undefined ? null : budget(values.budget),
     host: values.host ?? (verb === 'cluster' ? '127.0.0.1' : '0.0.0.0'),
@@ -413,6 +416,7 @@ function parseFlags(argv: readonly string[]) {
       scope: { type: 'string', default: 'full' },
       budget: { type: 'string' },
       list: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
       'allowed-host': { type: 'string', multiple: true, default: [] },
       'allow-origin': { type: 'string', multiple: true, default: [] },
       access: { type: 'string' },

@@ -4,6 +4,7 @@ import { runImport } from './commands/import-openai.ts';
 import { joinCluster } from './commands/join.ts';
 import { runKeyCommand } from './commands/key.ts';
 import { runMcp } from './commands/mcp.ts';
+import { makeReport } from './commands/report.ts';
 import { serve } from './commands/serve.ts';
 import { stopService } from './commands/stop.ts';
 import { readConfig } from './config.ts';
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
   else if (config.verb === 'cluster') await runClusterCommand(config);
   else if (config.verb === 'join') process.exitCode = await joinCluster(config);
   else if (config.verb === 'mcp') await runMcp(config);
+  else if (config.verb === 'report') process.exitCode = await makeReport(config);
   else process.exitCode = await runDoctor(config);
 }
 

@@ -17,6 +17,7 @@ import { checkEngine } from '../inference/check.ts';
 import { lookAtCluster } from '../trainer/cluster.ts';
 import { describeTrainer } from '../trainer/describe.ts';
 import { trainerEnvironment } from '../trainer/processes/supervisor.ts';
+import { version } from '../version.ts';
 
 const run = promisify(execFile);
 
@@ -28,14 +29,21 @@ device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is
 a = torch.arange(250_000, dtype=torch.float32, device=device).reshape(500, 500) / 250_000
 error = (a @ a - (a.double().cpu() @ a.double().cpu()).to(a)).abs().max().item() if device != "mps" else (a @ a - (a.cpu() @ a.cpu()).to(a)).abs().max().item()
 assert error < 1, error
-print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest error {error:.1e}; on a CPU {native.told()}")
+print(f"PyTorch {torch.__version__}: 500 x 500 product on {device}, largest error {error:.1e}; on a CPU {native.describe()}")
 `;
 
-/**
- * `hone doctor`: reports what is installed and tests each part with real work.
- * @returns the exit code: 0 when training and playground can run.
- */
-export async function runDoctor(config: Config): Promise<number> {
+/** What a check of a part of the installation found. */
+export interface Finding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/** Tests each part of the installation with real work; says each finding once it is there. */
+export async function examine(
+  config: Config,
+  say: (finding: Finding) => void = () => undefined,
+): Promise<Finding[]> {
   const env = trainerEnvironment(config, null);
   const checks: readonly [string, () => Promise<string>][] = [
     ['Node', async () => `${process.version} on ${process.platform} ${process.arch}`],
@@ -106,22 +114,41 @@ export async function runDoctor(config: Config): Promise<number> {
           : 'set',
     ],
   ];
-  let failures = 0;
+  const findings: Finding[] = [];
   for (const [name, check] of checks) {
-    try {
-      process.stdout.write(`ok    ${name}: ${await check()}\n`);
-    } catch (error) {
-      failures += 1;
-      const said = (error as { stderr?: string }).stderr?.trim().split('\n').slice(-3).join('\n      ');
-      process.stdout.write(`FAIL  ${name}: ${said || asAppError(error).message}\n`);
-    }
+    const finding = await check().then(
+      (detail) => ({ name, ok: true, detail }),
+      (error) => {
+        const said = (error as { stderr?: string }).stderr?.trim().split('\n').slice(-3).join('\n');
+        return { name, ok: false, detail: said || asAppError(error).message };
+      },
+    );
+    findings.push(finding);
+    say(finding);
   }
-  process.stdout.write(
-    failures === 0
-      ? 'Everything works.\n'
-      : `${failures} of ${checks.length} checks failed. "npm start" repairs what setup can repair.\n`,
-  );
-  return failures === 0 ? 0 : 1;
+  return findings;
+}
+
+/**
+ * `hone doctor`: reports what is installed and whether it works, with `--json` as one object.
+ * @returns the exit code: 0 when training and playground can run.
+ */
+export async function runDoctor(config: Config): Promise<number> {
+  const findings = await examine(config, ({ name, ok, detail }) => {
+    if (config.json) return;
+    process.stdout.write(`${ok ? 'ok   ' : 'FAIL '} ${name}: ${detail.replaceAll('\n', '\n      ')}\n`);
+  });
+  const failed = findings.filter(({ ok }) => !ok).length;
+  if (config.json) {
+    process.stdout.write(`${JSON.stringify({ version, ok: failed === 0, checks: findings }, null, 2)}\n`);
+  } else {
+    process.stdout.write(
+      failed === 0
+        ? 'Everything works.\n'
+        : `${failed} of ${findings.length} checks failed. "npm start" repairs what setup can repair.\n`,
+    );
+  }
+  return failed === 0 ? 0 : 1;
 }
 
 /** The nodes of the cluster and what of them is free. */

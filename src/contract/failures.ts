@@ -152,7 +152,7 @@ export const failures = {
     message: 'The trainer failed unexpectedly.',
     advice: "See the end of the job's log. If it does not help, report the problem with that log.",
     help: [
-      'An unexpected error. The end of the log usually shows the cause. If a resumed run fails in the same way, report it with the log and the output of `npm run doctor`.',
+      'An unexpected error. The end of the log usually shows the cause. If a resumed run fails in the same way, report it with the archive that `npm run report -- RUN` makes: it has the log.',
     ],
   },
 } as const satisfies Record<string, FailureCause>;
