@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from trainer.grading import contents, formula, json_answers, texts
+from trainer.grading import cage, contents, formula, json_answers, judge, judge_server, texts
 from trainer.grading.score import Grader, GraderError, Item, Sample, Score, Unfit
 
 
@@ -51,6 +51,10 @@ def check(grader: Grader) -> str | None:
                 formula.check(grader["calculate_output"], grader["graders"])
                 faults = {name: check(one) for name, one in grader["graders"].items()}
                 return next((f"{name}: {fault}" for name, fault in faults.items() if fault), None)
+            case "python":
+                cage.check_source(grader)
+            case "score_model" | "label_model":
+                judge_server.check(grader)
             case "hone_json_schema":
                 json_answers.check_schema(grader["schema"])
             case "hone_regex":
@@ -63,6 +67,9 @@ def check(grader: Grader) -> str | None:
 GRADERS: dict[str, Callable[[Grader, Item, Sample], Score]] = {
     "string_check": texts.string_check,
     "text_similarity": texts.text_similarity,
+    "python": cage.python,
+    "score_model": judge.score_model,
+    "label_model": judge.label_model,
     "multi": _multi,
     "hone_json_schema": json_answers.json_schema,
     "hone_json_equal": json_answers.json_equal,

@@ -62,12 +62,13 @@ class Cage:
     """
 
     def __init__(self, source: str, limits: Limits | None = None) -> None:
-        if len(source.encode()) > SOURCE_BYTES:
-            raise GraderError(f"The source is longer than {SOURCE_BYTES >> 10} KiB.")
         self._source = source
         self._limits = limits or Limits()
         self._lock = threading.Lock()
-        self._child: _Child | None = self._start()
+        self._child: _Child | None = None
+        if len(source.encode(errors="surrogatepass")) > SOURCE_BYTES:
+            raise GraderError(f"The source is longer than {SOURCE_BYTES >> 10} KiB.")
+        self._child = self._start()
 
     def grade(self, sample: dict[str, Any], item: dict[str, Any]) -> float:
         """The grader's score, a finite number.
@@ -90,6 +91,9 @@ class Cage:
             if self._child is not None:
                 self._child.end()
                 self._child = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def __enter__(self) -> Cage:
         return self
