@@ -27,6 +27,7 @@ export function composeEvaluations(
     bin,
     models,
     checkpoints,
+    graders,
     judges,
     tools,
     logger,

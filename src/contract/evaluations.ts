@@ -1,3 +1,5 @@
+import { graderFigure } from './graders/grader-types.ts';
+
 /** The states of an evaluation. */
 export const evaluationStates = ['queued', 'running', 'completed', 'failed'] as const;
 export type EvaluationState = (typeof evaluationStates)[number];
@@ -29,16 +31,30 @@ export const figureNames = Object.keys(evaluationFigures) as readonly FigureName
 /** Whether a figure from 0 to 1 is customarily told in percent. */
 export const isToldInPercent = (name: string): boolean => name.startsWith('rouge');
 
+/** The names of the figures that some evaluations have, in the order in which they are shown: those of graders first. */
+export function namesOfFigures(
+  found: readonly { readonly figures: Readonly<Record<string, number | null>> | null }[],
+): string[] {
+  const has = (name: string) => found.some(({ figures }) => figures?.[name] != null);
+  const ofGraders = found.flatMap(({ figures }) => Object.keys(figures ?? {}).filter(isOfGrader));
+  return [...new Set(ofGraders)].concat(figureNames).filter(has);
+}
+
+/** Whether a figure is the mean of a grader's scores. */
+export const isOfGrader = (name: string): boolean => name.startsWith(graderFigure(''));
+
 /** What a figure is called. */
 export function figureLabel(name: string): string {
+  if (isOfGrader(name)) return `${name.slice(graderFigure('').length)} (grader)`;
   const label = evaluationFigures[name as FigureName]?.label ?? name;
   return isToldInPercent(name) ? `${label} (%)` : label;
 }
 
 /** The position of the best of some values, or `null` if none is better than all others. */
-export function bestOf(name: FigureName, values: readonly (number | null | undefined)[]): number | null {
+export function bestOf(name: string, values: readonly (number | null | undefined)[]): number | null {
   const known = values.filter((value) => value != null);
   if (known.length < 2) return null;
-  const best = evaluationFigures[name].better === 'small' ? Math.min(...known) : Math.max(...known);
+  const best =
+    evaluationFigures[name as FigureName]?.better === 'small' ? Math.min(...known) : Math.max(...known);
   return known.filter((value) => value === best).length === 1 ? values.indexOf(best) : null;
 }

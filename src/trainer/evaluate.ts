@@ -14,6 +14,8 @@ export interface EvaluationOrder {
   readonly template: string | null;
   /** Of how many of the first rows the results are kept. */
   readonly kept_rows: number;
+  /** The definitions of what scores the answers, by name. */
+  readonly graders: Readonly<Record<string, unknown>>;
 }
 
 /** The result of a row, with its texts cut. */
@@ -27,6 +29,8 @@ export const rowResult = v.object({
   /** The model's; `null` if none was generated. */
   answer: v.nullable(v.string()),
   figures: v.record(v.string(), v.number()),
+  /** What each grader says of its score, by its name; absent in results of earlier versions. */
+  notes: v.optional(v.record(v.string(), v.string())),
 });
 export type RowResult = v.InferOutput<typeof rowResult>;
 

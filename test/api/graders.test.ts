@@ -1,7 +1,7 @@
 /** Graders: stored, validated and tried on rows. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, type TestService } from '../service.ts';
+import { endAll, startService, type TestService, tinyModel, until } from '../service.ts';
 
 let service: TestService;
 test.before(async () => {
@@ -163,6 +163,70 @@ test('a column that is not there is told with its row before anything is scored'
     ...{ grader: 'none', rows: [{ item: {}, answer: '' }] },
   });
   assert.is(nothing.status, 404);
+});
+
+const rows = Array.from({ length: 12 }, (_, at) => ({
+  ...{ input: `Question ${at}`, output: 'yes', label: at % 2 === 0 ? 'even' : 'odd' },
+}));
+const evaluate = (changes: object) =>
+  service.call('POST', '/api/evaluations', {
+    ...{ dataset: 'labelled.jsonl', base_model: tinyModel('llama'), rows: 6 },
+    ...changes,
+  });
+
+test('an evaluation whose rows lack a column, or whose grader is unknown, does not start', async () => {
+  const lines = rows.map((row) => JSON.stringify(row));
+  await service.upload('labelled.jsonl', [...lines, '', '{"input": "x", "output": "y"}'].join('\n'));
+  const even = {
+    ...{ type: 'string_check', name: 'even', operation: 'eq', input: '{{item.label}}', reference: 'even' },
+  };
+  assert.is((await service.call('POST', route, even)).status, 200);
+  const lacking = await evaluate({ rows: null, graders: ['even'] });
+  assert.is(lacking.status, 400);
+  assert.match(
+    lacking.body.detail,
+    'Line 14 of labelled.jsonl: the grader even names the column label, which is not there',
+  );
+  const unknown = await evaluate({ graders: ['even', 'none', 'even'] });
+  assert.is(unknown.status, 400);
+  assert.match(unknown.body.detail, 'There is no grader none. The grader even is named twice.');
+  assert.is((await evaluate({ graders: Array(17).fill('even') })).status, 400);
+  await service.upload('texts.jsonl', rows.map(({ input }) => JSON.stringify({ text: input })).join('\n'));
+  const unanswered = await evaluate({ dataset: 'texts.jsonl', graders: ['even'] });
+  assert.match(unanswered.body.detail, 'rows of the shape text are not answered');
+  assert.equal((await service.call('GET', '/api/evaluations')).body.evaluations, []);
+});
+
+test('graders score the answers of an evaluation as they score rows that are tried', async () => {
+  const near = {
+    ...{ type: 'text_similarity', name: 'near', evaluation_metric: 'fuzzy_match' },
+    ...{ input: '{{sample.output_text}}', reference: '{{item.output}} {{item.label}}' },
+  };
+  assert.is((await service.call('POST', route, near)).status, 200);
+  const { body: started } = await evaluate({ graders: ['even', 'near'] });
+  // What was asked for stays, whatever becomes of the grader.
+  assert.is((await service.call('DELETE', `${route}/even`)).status, 200);
+  let ended = started;
+  await until(
+    async () => {
+      ended = (await service.call('GET', `/api/evaluations/${started.evaluation_id}`)).body;
+      return ended.state === 'completed' || ended.state === 'failed';
+    },
+    'the evaluation has ended',
+    300_000,
+  );
+  assert.is(ended.state, 'completed', ended.error);
+  assert.is(ended.figures['grader:even'], 0.5);
+  assert.is(ended.results[1].notes.even, "'odd' differs from 'even'");
+  const { body: tried } = await service.call('POST', `${route}/test`, {
+    grader: 'near',
+    rows: ended.results.map(({ answer }: { answer: string }, at: number) => ({ item: rows[at], answer })),
+  });
+  assert.is(ended.figures['grader:near'], tried.mean);
+  assert.equal(
+    ended.results.map(({ figures }: { figures: Record<string, number> }) => figures['grader:near']),
+    tried.results.map(({ value }: { value: number }) => value),
+  );
 });
 
 test.run();

@@ -13,7 +13,7 @@ test('a folder is prepared with its order, and cleaning it leaves what a process
   write('spec.json', { model: { name: 'm', path: null, adapter }, settings: {} });
   write('dataset.jsonl', {});
   assert.is(isPrepared(folder), false);
-  await writeOrder(folder, { adapter: null, template: null, kept_rows: 2 });
+  await writeOrder(folder, { adapter: null, template: null, kept_rows: 2, graders: {} });
   assert.is(isPrepared(folder), true);
   assert.equal(modelIn(folder), { name: 'm', path: null, adapter });
   assert.throws(() => readResults(folder));

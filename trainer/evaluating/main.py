@@ -73,7 +73,7 @@ def _evaluate(context: JobContext, downloaded: bool) -> None:
         from trainer.evaluating.scores import score_rows
 
         track = job.track("evaluate", f"{spec.dataset.rows:,} rows")
-        scores = score_rows(job, model, order.kept_rows, track)
+        scores = score_rows(job, model, order, track)
     except Stopped:
         context.done("stopped", 0, {})
         return

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.data import pairs, preferences, rows, tools
 from trainer.data.encode import IGNORED
 from trainer.data.lengths import choose_length
 from trainer.data.sequences import encoded_rows
+from trainer.evaluating.graded import grade_answers
 from trainer.evaluating.likelihood import NONE, Likelihood, likelihoods
+from trainer.evaluating.row_result import RowResult
 from trainer.families import extractive, seq2seq
 from trainer.tasks.extractive_question_answering import ExtractiveQuestionAnswering
 from trainer.tasks.summarization import Summarization
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from trainer.data.job import Job
+    from trainer.evaluating.order import Order
     from trainer.protocol.row import Row
 
 # The share of the progress of likelihoods, where answers are generated, too.
@@ -32,18 +35,6 @@ SHOWN_CHARACTERS = 4_000
 ANSWERED = 4 * generate.BATCH
 
 
-@dataclass
-class RowResult:
-    """What came of a row; `answer` is the model's, `rejected` that of a preference."""
-
-    line: int
-    prompt: str
-    reference: str | None
-    rejected: str | None = None
-    answer: str | None = None
-    figures: dict[str, float] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Scores:
     """The figures of all rows, and the results of the first of them."""
@@ -52,7 +43,7 @@ class Scores:
     rows: list[RowResult]
 
 
-def score_rows(job: Job, model: PreTrainedModel, kept_rows: int, progress: Callable[[float], None]) -> Scores:
+def score_rows(job: Job, model: PreTrainedModel, order: Order, progress: Callable[[float], None]) -> Scores:
     """Scores the job's rows with `model`. `progress` is called with the share (0…1) that is done, and may
     raise."""
     found = dict(rows.read_rows(job.spec.dataset.path, job.fields))
@@ -68,9 +59,9 @@ def score_rows(job: Job, model: PreTrainedModel, kept_rows: int, progress: Calla
         if answers:
             start = share if figures else 0.0
             figures |= _score_answers(
-                job, model, results, length, kept_rows, lambda done: progress(start + done * (1 - start))
+                job, model, results, length, order, lambda done: progress(start + done * (1 - start))
             )
-    kept = list(results.values())[:kept_rows]
+    kept = list(results.values())[: order.kept_rows]
     for result in kept:
         for name in ("prompt", "reference", "rejected", "answer"):
             text = getattr(result, name)
@@ -125,7 +116,7 @@ def _score_answers(
     model: PreTrainedModel,
     results: dict[int, RowResult],
     length: int | None,
-    kept_rows: int,
+    order: Order,
     progress: Callable[[float], None],
 ) -> dict[str, float]:
     """Generates an answer to each row as a training's evaluations do, and compares it with the reference."""
@@ -154,9 +145,9 @@ def _score_answers(
             result.answer = text
         progress(min(1.0, (start + len(part)) / len(every)))
     offered = [tools.names_of(prompt) for prompt in prompts]
-    for result, names in zip(every[:kept_rows], offered, strict=False):
+    for result, names in zip(every[: order.kept_rows], offered, strict=False):
         result.figures |= answer_figures([result], [names])
-    return answer_figures(every, offered)
+    return answer_figures(every, offered) | grade_answers(job, order.graders, every, offered)
 
 
 def _tell_cut_prompts(job: Job, prompts: Sequence[generate.Prompt], results: list[RowResult]) -> None:

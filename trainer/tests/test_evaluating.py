@@ -21,10 +21,13 @@ QUESTIONS = [
 PAIRS = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in tiny.sentences(24)]
 
 
-def order(folder: Path, adapter: Path | None = None, kept_rows: int = 5) -> None:
+def order(
+    folder: Path, adapter: Path | None = None, kept_rows: int = 5, graders: dict[str, Any] | None = None
+) -> None:
     """Writes what the trainer is asked beside a specification."""
     template = None if adapter is None else str(adapter.parent / "template.json")
     value = {"adapter": adapter and str(adapter), "template": template, "kept_rows": kept_rows}
+    value |= {} if graders is None else {"graders": graders}
     (folder / "evaluate.json").write_text(json.dumps(value))
 
 
@@ -238,3 +241,29 @@ def test_rows_beyond_the_context_are_named(models, tmp_path):
     assert evaluate(str(spec)) == 0
     (told,) = jobs.journal(spec, "warning")
     assert told["message"].startswith("1 of 4 rows are longer than the model's context of 256 tokens (line 4")
+
+
+def test_graders_score_the_answers_with_all_columns_of_the_rows(models, tmp_path):
+    rows = [{**row, "length": 10_000, "label": f"{at}"} for at, row in enumerate(ROWS[:6])]
+    del rows[2]["label"]
+    answer = "{{sample.output_text}}"
+    graders = {
+        "short": {"type": "hone_number", "input": "1", "reference": "{{item.length}}"}
+        | {"tolerance": 9_999, "relative_tolerance": 0},
+        "same": {"type": "string_check", "operation": "eq", "input": answer, "reference": "{{item.output}}"},
+        "label": {"type": "string_check", "operation": "ne", "input": answer, "reference": "{{item.label}}"},
+    }
+    spec = jobs.make(tmp_path, models("llama"), rows, {"task": "text-generation"})
+    order(tmp_path, graders=graders)
+    assert evaluate(str(spec)) == 0, (tmp_path / "journal.jsonl").read_text()
+    figures = jobs.journal(spec, "done")[0]["metrics"]
+    assert figures["grader:short"] == 1 and figures["grader:label"] == pytest.approx(5 / 6)
+    found = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["figures"]["grader:label"] for row in found] == [1, 1, 0, 1, 1]
+    assert figures["grader:same"] == figures["exact_match"] / 100 == 0
+    assert found[2]["notes"]["label"].startswith("The row has no item.label.")
+    assert "differs from" in found[0]["notes"]["same"]
+    (warning,) = [line for line in jobs.journal(spec, "warning") if line["code"] == "rows_not_graded"]
+    assert warning["message"].startswith(
+        "The grader label could not score 1 of 6 rows, which count as 0. Line 3: The row has no item.label."
+    )

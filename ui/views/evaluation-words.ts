@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { figureLabel, isToldInPercent } from '../../src/contract/evaluations.ts';
+import { figureLabel, isOfGrader, isToldInPercent } from '../../src/contract/evaluations.ts';
 import type { EvaluationSummary } from '../api/types.ts';
 import { formatNumber } from '../elements/format.ts';
 import { nameText, progressBar, shortModelName, stateBadge } from '../elements/parts.ts';
@@ -18,7 +18,7 @@ const mainNames = ['win_rate', 'right_arguments', 'right_tool', 'rougeL', 'f1', 
 
 /** The figures that say most, besides the loss, the first one first. */
 export const mainFigures = ({ figures }: EvaluationSummary) =>
-  mainNames.flatMap((name) => {
+  [...Object.keys(figures ?? {}).filter(isOfGrader), ...mainNames].flatMap((name) => {
     const value = figures?.[name];
     return value == null ? [] : [{ value, text: `${figureLabel(name)} ${figureText(name, value)}` }];
   });

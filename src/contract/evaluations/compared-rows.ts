@@ -7,6 +7,8 @@ interface Result {
   readonly rejected: string | null;
   readonly answer: string | null;
   readonly figures: Readonly<Record<string, number | null>>;
+  /** What each grader says of its score, by its name. */
+  readonly notes?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A row of a dataset with the results of several evaluations. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { scoredRows } from '../../contract/evaluations.ts';
+import { graderBounds } from '../../contract/graders/grader-types.ts';
 import { settings } from '../../contract/settings.ts';
 
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
@@ -38,6 +39,15 @@ export const evaluationRequest = v.strictObject({
   rows: v.pipe(
     or(whole('rows', 1, scoredRows.most)),
     v.description(`How many of the first rows are scored. Default: ${scoredRows.usual}.`),
+  ),
+  graders: v.pipe(
+    or(
+      v.pipe(
+        v.array(text(64)),
+        v.maxLength(graderBounds.ofEvaluation, `graders must be at most ${graderBounds.ofEvaluation}`),
+      ),
+    ),
+    v.description('Stored graders that score the answers, by name.'),
   ),
 });
 export type EvaluationRequest = v.InferOutput<typeof evaluationRequest>;

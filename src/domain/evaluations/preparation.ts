@@ -8,7 +8,7 @@ import { type RowShape, rowShapes } from '../../contract/rows.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults } from '../../faults.ts';
-import { writeOrder } from '../../trainer/evaluate.ts';
+import { type EvaluationOrder, writeOrder } from '../../trainer/evaluate.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { locateBase } from '../base-models/adapter-base.ts';
 import { checkBase } from '../base-models/base-model.ts';
@@ -16,17 +16,20 @@ import { isDecoder } from '../base-models/model-pair.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import { readLines } from '../datasets/rows/read-lines.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
+import type { Graders } from '../graders/graders.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
 import { type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
+import { requireGradable } from './gradable-rows.ts';
 import { countKnownRows, knownRowsWarning } from './known-rows.ts';
 import { type FoundSubject, findSubject, type Subject } from './subject.ts';
 
 export interface PreparationOptions {
   readonly models: Models;
   readonly checkpoints: Checkpoints;
+  readonly graders: Pick<Graders, 'named'>;
   readonly judges: Judges;
   readonly tools: JobSpec['tools'];
   /** The folder of the evaluations' folders. */
@@ -98,7 +101,13 @@ export function createPreparation(options: PreparationOptions): Preparation {
       dataset === undefined
         ? null
         : await faults.of('dataset', () => judges.datasets.forTraining(dataset, null));
-    if (found === null || data === null) return null;
+    const graders =
+      fields.graders == null
+        ? {}
+        : await collect(faults, 'graders', {}, async () => options.graders.named(fields.graders ?? []));
+    if (graders !== null && data !== null)
+      await faults.of('graders', () => requireGradable(graders, data, fields.rows ?? scoredRows.usual));
+    if (found === null || data === null || graders === null) return null;
     const training = trainings[data.shape];
     const { field, subject, trained } = found;
     if (trained !== null && (await isOtherHead(found, training.task, judges))) {
@@ -121,7 +130,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
     const judged = await collect(faults, field, { model_name: field, merge_adapter: field }, () =>
       judgeRequest({ ...request, ...asked, tool_syntax }, judges),
     );
-    return judged && { found, data, judged };
+    return judged && { found, data, judged, graders };
   }
 
   /** The rows that a run was started with, while it is kept. */
@@ -139,14 +148,14 @@ export function createPreparation(options: PreparationOptions): Preparation {
       const valid = await judge(request, new Set(), faults);
       faults.raise();
       if (valid === null) throw new AppError('internal', 'A request without errors was not fully validated.');
-      const { found, data, judged } = valid;
+      const { found, data, judged, graders } = valid;
       const rows = Math.min(request.rows ?? scoredRows.usual, data.numExamples);
       return {
         subject: found.subject,
         dataset: data.name,
         shape: data.shape,
         rows,
-        write: (name) => write(name, found, data, judged, rows),
+        write: (name) => write(name, found, data, judged, { rows, graders }),
       };
     },
   };
@@ -156,7 +165,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
     { adapter, template, trained, subject }: FoundSubject,
     data: TrainingData,
     judged: JudgedRequest,
-    rows: number,
+    { rows, graders }: { readonly rows: number; readonly graders: EvaluationOrder['graders'] },
   ): Promise<Written> {
     await mkdir(options.dir, { recursive: true });
     const cut = join(options.dir, `${name}.jsonl`);
@@ -179,7 +188,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
         { ...judged, settings, data: scored, validation: null },
         { name, folder: join(options.dir, name), logsDir: null, tools: options.tools },
       );
-      await writeOrder(join(options.dir, name), { adapter, template, kept_rows: keptRows });
+      await writeOrder(join(options.dir, name), { adapter, template, kept_rows: keptRows, graders });
       return { rowsDigest, warnings: warning === null ? [] : [warning] };
     } finally {
       await rm(cut, { force: true });

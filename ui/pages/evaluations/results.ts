@@ -2,7 +2,8 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { type ComparedRow, comparedRows } from '../../../src/contract/evaluations/compared-rows.ts';
 import { whyIncomparable } from '../../../src/contract/evaluations/why-incomparable.ts';
-import { bestOf, figureLabel, figureNames } from '../../../src/contract/evaluations.ts';
+import { bestOf, figureLabel, namesOfFigures } from '../../../src/contract/evaluations.ts';
+import { graderFigure } from '../../../src/contract/graders/grader-types.ts';
 import { service } from '../../api/service.ts';
 import type { Evaluation } from '../../api/types.ts';
 import { checkField } from '../../elements/fields.ts';
@@ -173,7 +174,7 @@ const modelLink = (one: Evaluation): TemplateResult =>
 
 /** @param isComparable whether one of the figures may be called the best */
 function figuresCard(found: readonly Evaluation[], isComparable: boolean): TemplateResult {
-  const names = figureNames.filter((name) => found.some(({ figures }) => figures?.[name] != null));
+  const names = namesOfFigures(found);
   return html`<section class="card" aria-labelledby="figures">
     <h2 id="figures">Figures</h2>
     <div class="scroll-box" tabindex="0" role="region" aria-label="Table of figures">
@@ -246,8 +247,16 @@ function table(found: readonly Evaluation[], rows: readonly ComparedRow[]): Temp
 const text = (whole: string): TemplateResult =>
   html`<p class="wrap"><bdi>${whole.length > 400 ? `${whole.slice(0, 400)}…` : whole}</bdi></p>`;
 
-function answer({ answer: given, figures }: NonNullable<ComparedRow['results'][number]>): TemplateResult {
+function answer({
+  answer: given,
+  figures,
+  notes = {},
+}: NonNullable<ComparedRow['results'][number]>): TemplateResult {
   const { win } = figures;
+  const scores = Object.entries(notes).map(([name, note]) => {
+    const figure = graderFigure(name);
+    return html`<small class="muted wrap">${figureLabel(figure)} <b>${figureText(figure, figures[figure])}</b>: <bdi>${note}</bdi></small>`;
+  });
   const told = rowFigures.flatMap((name) =>
     figures[name] == null ? [] : [`${figureLabel(name)} ${figureText(name, figures[name])}`],
   );
@@ -255,6 +264,6 @@ function answer({ answer: given, figures }: NonNullable<ComparedRow['results'][n
     win == null
       ? []
       : [win === 1 ? 'Prefers the chosen answer' : win === 0 ? 'Prefers the rejected answer' : 'Undecided'];
-  return html`${given === null ? nothing : text(given)}
+  return html`${given === null ? nothing : text(given)}${scores}
     <small class="muted">${[...won, ...told].join(' · ')}</small>`;
 }

@@ -46,6 +46,8 @@ const result = v.object({
   /** The model's; null if none was generated. */
   answer: v.nullable(v.string()),
   figures,
+  /** What each grader says of its score, by its name. */
+  notes: v.optional(v.record(v.string(), v.string())),
 });
 export const evaluationList = v.object({ evaluations: v.array(v.object(summary)) });
 export const evaluation = v.object({

@@ -1,6 +1,6 @@
 import { comparedRows } from '../../../contract/evaluations/compared-rows.ts';
 import { whyIncomparable } from '../../../contract/evaluations/why-incomparable.ts';
-import { bestOf, figureLabel, figureNames, isToldInPercent } from '../../../contract/evaluations.ts';
+import { bestOf, figureLabel, isToldInPercent, namesOfFigures } from '../../../contract/evaluations.ts';
 import type { EvaluationDetail } from '../evaluations/schemas.ts';
 import { markup } from './markup.ts';
 import { answersOf, reportPage, type TableRow, tableOf } from './report-page.ts';
@@ -27,19 +27,17 @@ export function evaluationReport(found: readonly EvaluationDetail[], hasRows: bo
     notes.map((note) => markup`<p>${withoutFolders(note)}</p>`),
     tableOf(
       'Figures',
-      figureNames
-        .filter((name) => found.some(({ figures }) => figures?.[name] != null))
-        .map((name) => {
-          const values = found.map(({ figures }) => figures?.[name]);
-          const best = why === null ? bestOf(name, values) : null;
-          const texts = values.map((value) =>
-            numberOf(value != null && isToldInPercent(name) ? 100 * value : value),
-          );
-          return {
-            name: figureLabel(name),
-            values: texts.map((text, index) => (index === best ? markup`<b>${text}</b> best` : text)),
-          };
-        }),
+      namesOfFigures(found).map((name) => {
+        const values = found.map(({ figures }) => figures?.[name]);
+        const best = why === null ? bestOf(name, values) : null;
+        const texts = values.map((value) =>
+          numberOf(value != null && isToldInPercent(name) ? 100 * value : value),
+        );
+        return {
+          name: figureLabel(name),
+          values: texts.map((text, index) => (index === best ? markup`<b>${text}</b> best` : text)),
+        };
+      }),
       names,
     ),
     tableOf(
