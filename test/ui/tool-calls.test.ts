@@ -76,9 +76,6 @@ test('a call is shown, its result is sent, edited and asked again, and all is th
   await tools.fill(JSON.stringify([clock, weather]));
   await choice.selectOption('function:weather');
   assert.equal(requests, [], 'nothing was sent before');
-  await page.getByLabel('JSON schema').fill('{}');
-  await sees(page, 'keeps to no JSON schema');
-  await page.getByLabel('JSON schema').fill('');
   await prompt.press('Enter');
   await answered(page, 1);
   const call = page.locator('.call');
@@ -166,9 +163,85 @@ test('a call is shown, its result is sent, edited and asked again, and all is th
   await answered(page, 4);
   await until(async () => JSON.parse(await tools.inputValue()).length === 2, 'its tools are back');
 
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('a call that is stopped is shown as far as it was written, and wants no result', async () => {
+  const { page, context, faults } = await openPage(service.url, `/playground/${model.modelId}`);
+  const requests = requestsOf(page);
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.getByLabel('Max new tokens').fill('4000');
+  const long = { type: 'string', minLength: 900 };
+  const properties = { first: long, second: long, third: long };
+  const note = { type: 'object', properties, required: Object.keys(properties) };
+  const tool = { type: 'function', function: { name: 'note', parameters: note } };
+  await page.getByLabel('Tools', { exact: true }).fill(JSON.stringify([tool]));
+  await page.getByLabel('Tool choice').selectOption('required');
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  await prompt.fill('Write it down.');
+  await prompt.press('Enter');
+  await page.locator('.call .caret').waitFor();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await sees(page, 'stopped');
+  assert.match((await page.locator('.call').textContent()) ?? '', /Call\s+note\s*\{/);
+  assert.is(await page.getByLabel('Result of note').count(), 0);
+  await page.getByLabel('Tools', { exact: true }).fill('');
+  await page.getByLabel('Max new tokens').fill('4');
+  await prompt.fill('Never mind.');
+  await prompt.press('Enter');
+  await answered(page, 1);
+  assert.is(rolesOf(requests[1]), 'user', 'no call that was not finished');
+  assert.equal(faults, []);
+  await context.close();
+});
+
+test('compared answers are made with the same tools, and their calls are shown', async () => {
+  const { page, context, faults } = await openPage(service.url, `/playground/${model.modelId}`);
+  const requests = requestsOf(page);
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.getByLabel('Max new tokens').fill('200');
+  await page.getByLabel('Tools', { exact: true }).fill(JSON.stringify([weather]));
+  await page.getByLabel('Tool choice').selectOption('required');
+  await page.getByLabel('Several calls in one answer').uncheck();
   await page.getByRole('link', { name: 'Compare' }).click();
-  await sees(page, 'Compared answers are made without tools.');
-  assert.ok(await tools.isDisabled());
+  const prompt = page.getByLabel('Prompt', { exact: true });
+  await prompt.fill('Is it cold?');
+  await prompt.press('Enter');
+  await until(
+    async () => (await page.getByRole('group', { name: 'Call of weather' }).count()) === 2,
+    'both call',
+  );
+  await sees(page, /All answers (differ|are the same)/);
+  assert.equal(
+    requests.map(({ tools, parallel_tool_calls: several }) => [tools, several]),
+    [
+      [[weather], false],
+      [[weather], false],
+    ],
+  );
+  assert.is(await page.getByLabel('Result of weather').count(), 0);
+  assert.equal(await axeViolations(page), []);
+  await keepPicture(page, 'tool-calls-compared');
+  // The first side's call is answered in the chat, and what both said before is there when they are compared again.
+  await page.getByRole('link', { name: 'Chat', exact: true }).click();
+  await page.getByLabel('Result of weather').fill('12 degrees');
+  await page.getByLabel('Result of weather').press('Enter');
+  await until(() => requests.length === 3, 'the result is sent');
+  await answered(page, 3);
+  const first = requests[2].messages[1].tool_calls[0].id;
+  assert.is(requests[2].messages[2].tool_call_id, first);
+  await page.getByLabel('Tool choice').selectOption('none');
+  await page.getByRole('link', { name: 'Compare' }).click();
+  await prompt.fill('Thanks.');
+  await prompt.press('Enter');
+  await answered(page, 5);
+  for (const { messages } of requests.slice(3))
+    assert.equal([messages[1].tool_calls[0].id, messages[2].tool_call_id], [first, first]);
+  // A side without tools: none has them.
+  await page.getByLabel('Model B').selectOption(plain.modelId);
+  await sees(page, 'chat template has no tools');
+  assert.ok(await page.getByLabel('Tools', { exact: true }).isDisabled());
   assert.equal(faults, []);
   await context.close();
 });

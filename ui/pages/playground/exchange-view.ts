@@ -104,11 +104,14 @@ const comparisons = new WeakMap<readonly Side[], Compared>();
 
 function compared(sides: readonly Side[]): Compared | null {
   if (sides.some(({ busy, error }) => busy || error !== null)) return null;
-  const texts = sides.map(({ text }) => text.trim());
+  const hasCalls = sides.some(({ calls = [] }) => calls.length > 0);
+  const texts = sides.map(({ text, calls = [] }) =>
+    [text.trim(), ...calls.map(({ name, arguments: given }) => `${name} ${given}`)].join('\n'),
+  );
   let known = comparisons.get(sides);
   // An answer may have gone on.
   if (known === undefined || known.texts.some((text, index) => text !== texts[index])) {
-    known = { texts, ...comparisonOf(texts) };
+    known = { texts, ...(hasCalls ? { words: sameWords(texts), pieces: null } : comparisonOf(texts)) };
     comparisons.set(sides, known);
   }
   return known;

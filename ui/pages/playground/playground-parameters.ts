@@ -27,6 +27,8 @@ export interface Parameters {
   readonly filledTools: string;
   /** `auto`, `none`, `required`, or a function as `function:NAME`. */
   readonly toolChoice: string;
+  /** Whether an answer may have several calls. */
+  readonly parallelCalls: boolean;
   /** Whether the messages before a prompt are sent with it. */
   readonly memory: boolean;
 }
@@ -48,6 +50,7 @@ export const parameterDefaults: Parameters = {
   toolsFor: '',
   filledTools: '',
   toolChoice: 'auto',
+  parallelCalls: true,
   memory: true,
 };
 

@@ -255,9 +255,9 @@ export class Playground extends LightElement {
     const [a] = sides;
     const converses = sides.some(({ facts }) => facts?.hasChatTemplate);
     const set = (part: Partial<Parameters>) => this._set(part);
-    const refusal = this.compares
-      ? 'Compared answers are made without tools.'
-      : (a?.facts?.toolsFault ?? null);
+    // Compared answers are made with the same tools, or without.
+    const refusal =
+      sides.map(({ facts }) => facts?.toolsFault ?? null).find((fault) => fault !== null) ?? null;
     const conversation = html`${conversationFields(this._parameters, set)} ${toolFields(this._parameters, refusal, set)}`;
     const hasVerdict = sides.some(({ facts }) => facts?.isBase === false);
     return html`

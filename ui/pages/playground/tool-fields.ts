@@ -1,11 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Ask } from '../../api/generate.ts';
 import { keyedRow } from '../../elements/child.ts';
+import { checkField } from '../../elements/fields.ts';
 import type { Asking } from '../../state/playground/said.ts';
 import { readTools } from '../../state/playground/tools.ts';
-import { type Parameters, readSchema } from './playground-parameters.ts';
+import type { Parameters } from './playground-parameters.ts';
 
-type ToolParameters = Pick<Parameters, 'tools' | 'filledTools' | 'toolChoice' | 'schema'>;
+type ToolParameters = Pick<Parameters, 'tools' | 'filledTools' | 'toolChoice' | 'parallelCalls'>;
 
 /** Those of `tool_choice` that are no function; a function is chosen as `function:NAME`. */
 const choices = {
@@ -22,24 +23,19 @@ function chosen({ tools, toolChoice }: ToolParameters): NonNullable<Ask['tool_ch
   return name !== null && isThere ? { type: 'function', function: { name } } : 'auto';
 }
 
-/** What is wrong with the tools of a request; `null` if nothing. */
-export function toolsFault(parameters: ToolParameters): string | null {
-  const { tools, fault } = readTools(parameters.tools);
-  if (fault !== null || tools.length === 0 || chosen(parameters) === 'none') return fault;
-  return readSchema(parameters.schema) === undefined
-    ? null
-    : 'An answer that may be a call keeps to no JSON schema: empty one of both, or choose none.';
-}
-
 /** Whether answers to prompts must be calls. */
 export const isForced = (parameters: ToolParameters): boolean =>
   !['auto', 'none'].includes(chosen(parameters) as string) && readTools(parameters.tools).tools.length > 0;
 
 /** The tools as fields of a request. After results the model chooses: a forced call would follow every call. */
-export function toolsOf(parameters: ToolParameters, { results }: Asking): Pick<Ask, 'tools' | 'tool_choice'> {
+export function toolsOf(
+  parameters: ToolParameters,
+  { results }: Asking,
+): Pick<Ask, 'tools' | 'tool_choice' | 'parallel_tool_calls'> {
   const { tools } = readTools(parameters.tools);
   const choice = isForced(parameters) && results.length > 0 ? 'auto' : chosen(parameters);
-  return tools.length === 0 ? {} : { tools, tool_choice: choice };
+  const parallel_tool_calls = parameters.parallelCalls ? undefined : false;
+  return tools.length === 0 ? {} : { tools, tool_choice: choice, parallel_tool_calls };
 }
 
 /** The fields of tools. @param refusal why they are not sent; `null` if they are. */
@@ -49,8 +45,8 @@ export function toolFields(
   set: (part: Partial<Parameters>) => void,
 ): TemplateResult {
   const { tools: text, filledTools } = parameters;
-  const { tools } = readTools(text);
-  const fault = refusal === null ? toolsFault(parameters) : null;
+  const { tools, fault: wrong } = readTools(text);
+  const fault = refusal === null ? wrong : null;
   const isFilled = text !== '' && text === filledTools;
   return html`<div class="field">
       <label for="tools">Tools</label>
@@ -95,5 +91,6 @@ function choiceField(parameters: ToolParameters, set: (part: Partial<Parameters>
       )}
     </select>
     ${isForced(parameters) ? html`<p class="hint">After the result of a call, the model chooses.</p>` : nothing}
-  </div>`;
+  </div>
+  ${checkField('Several calls in one answer', parameters.parallelCalls, (on) => set({ parallelCalls: on }))}`;
 }

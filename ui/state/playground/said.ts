@@ -32,17 +32,17 @@ export const answerMessage = ({ text, reasoning, calls }: Said): Message => ({
 
 /**
  * Exchanges as messages, and what asks after them. Those without an answer are left out, and so are calls without results.
- * @param answerOf their answers.
+ * @param answerOf their answers; some have results of their calls after them.
  */
 export function messagesOf(
   before: readonly Exchange[],
   asking: Asking,
-  answerOf: (exchange: Exchange) => Said | null,
+  answerOf: (exchange: Exchange, hasResults: boolean) => Said | null,
 ): Message[] {
   const messages = askingMessages(asking);
   let hasResults = asking.results.length > 0;
   for (const exchange of before.toReversed()) {
-    const said = answerOf(exchange);
+    const said = answerOf(exchange, hasResults);
     const calls = hasResults ? (said?.calls ?? []) : [];
     const isKept = said !== null && (said.text !== '' || calls.length > 0);
     if (isKept) messages.unshift(...askingMessages(exchange), answerMessage({ ...said, calls }));

@@ -17,9 +17,9 @@ export interface Answering {
 export const remembers = ({ sides, parameters }: Answering): boolean =>
   parameters.memory && sides.some(({ facts }) => facts?.hasChatTemplate);
 
-/** Whether answers may call tools: compared ones may not. */
+/** Whether answers may call tools: compared ones may if all can. */
 export const takesTools = ({ sides }: Pick<Answering, 'sides'>): boolean =>
-  sides.length === 1 && sides.every(({ facts }) => facts?.hasChatTemplate && facts.toolsFault === null);
+  sides.every(({ facts }) => facts?.hasChatTemplate && facts.toolsFault === null);
 
 /** The exchanges that are sent with what asks after them. */
 export const sentWith = (
@@ -43,8 +43,9 @@ export function requestsFor(answering: Answering, before: readonly Exchange[], a
   return sides.flatMap(({ answerer, facts }, side) => {
     if (facts === null) return [];
     const converses = facts.hasChatTemplate;
-    const answerOf = (exchange: Exchange) => {
-      const one = exchange.sides[side] ?? exchange.sides[0];
+    const answerOf = (exchange: Exchange, hasResults: boolean) => {
+      // Results are those of the first side's calls.
+      const one = exchange.sides[hasResults ? 0 : side] ?? exchange.sides[0];
       const isSaid = one !== undefined && one.error === null && !one.busy;
       return isSaid ? { text: one.text, reasoning: one.reasoning, calls: wholeCalls(one) } : null;
     };

@@ -23,7 +23,7 @@ import type { AddAnswer } from '../add-answer.ts';
 import type { AnswererSide } from '../answerer.ts';
 import { exchangeView } from '../exchange-view.ts';
 import { type Parameters, parameterDefaults, raisedLimit, readSchema } from '../playground-parameters.ts';
-import { isForced, toolsFault } from '../tool-fields.ts';
+import { isForced } from '../tool-fields.ts';
 import type { Suggestion } from './suggestions.ts';
 
 /** Closer to the end than this, the view follows new text. */
@@ -135,7 +135,7 @@ export class ChatView extends LightElement implements OpenChatView {
     const place = instead === undefined ? value.length : value.indexOf(instead);
     const isWrong =
       readSchema(this.parameters.schema) === null ||
-      (takesTools(this) && toolsFault(this.parameters) !== null);
+      (takesTools(this) && readTools(this.parameters.tools).fault !== null);
     if (busy || isWrong || !this._isKnown || place < 0) return false;
     const { system } = this.parameters;
     // Results belong to the calls before them.
@@ -270,7 +270,8 @@ export class ChatView extends LightElement implements OpenChatView {
         step: unlessBusy(step),
         ofAnswer: (side, number) => {
           const add = () => this._add(exchange, number);
-          const calls = isLast && this.sides.length === 1 ? this._awaited(exchange, side) : null;
+          const isAnswered = this.sides.length === 1 && number === 0;
+          const calls = isLast && isAnswered ? this._awaited(exchange, side) : null;
           const { talk } = this._chat;
           return answerActions({ talk, edited: this._edited, add, calls }, exchange, side, number);
         },
