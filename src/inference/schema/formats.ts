@@ -14,6 +14,7 @@ export const formats: Readonly<Record<string, string>> = {
   duration:
     '^P(?:\\d{1,4}[YMWD]|T\\d{1,4}[HMS]|\\d{1,3}DT\\d{1,2}H(?:\\d{1,2}M)?|T\\d{1,2}H\\d{1,2}M(?:\\d{1,2}S)?)$',
   email: `^${atom}(?:\\.${atom}){0,4}@${label}(?:\\.${label}){0,4}\\.[A-Za-z]{2,24}$`,
+  hostname: `^${label}(?:\\.${label}){0,4}$`,
   ipv4: `^${byte}(?:\\.${byte}){3}$`,
   uuid: '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$',
 };
