@@ -2,6 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
+import { serviceFile } from '../contract/access.ts';
 
 /** How commands of this user reach the running service, whatever its access mode. */
 export interface LocalService {
@@ -13,7 +14,7 @@ export interface LocalService {
   readonly certificate: string | null;
 }
 
-const fileIn = (dataDir: string) => join(dataDir, 'service.json');
+const fileIn = (dataDir: string) => join(dataDir, serviceFile);
 
 /** Writes it to a file that only this user can read. */
 export function writeLocalService(dataDir: string, service: LocalService): void {

@@ -1,3 +1,6 @@
+/** The file in the data directory that tells this user's commands and trainers how to reach the service. */
+export const serviceFile = 'service.json';
+
 /** Who needs a key: peers from elsewhere, everyone, or nobody. */
 export const accessModes = ['auto', 'key', 'open'] as const;
 export type AccessMode = (typeof accessModes)[number];

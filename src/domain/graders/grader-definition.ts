@@ -36,6 +36,21 @@ const message = v.strictObject({
 const asked = {
   name,
   model: text,
+  base_url: v.pipe(
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.maxLength(2048),
+        v.regex(
+          /^https?:\/\/[^\s@?#]+$/,
+          'must be an http:// or https:// address without a user name and a query',
+        ),
+      ),
+    ),
+    v.description(
+      'A server with OpenAI’s chat completions, such as https://api.openai.com/v1. Absent: this service.',
+    ),
+  ),
   input: v.pipe(v.array(message), v.minLength(1, 'must have at least one message')),
   sampling_params: v.optional(
     v.strictObject({

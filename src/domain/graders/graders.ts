@@ -25,6 +25,8 @@ export interface Graders {
   replace(name: string, definition: GraderDefinition, signal: AbortSignal): Promise<Grader>;
   /** @throws AppError `not_found`. */
   remove(name: string): void;
+  /** @throws AppError `forbidden` for what clients on other machines may not define. */
+  requireAllowed(definition: GraderDefinition, client: { readonly isLocal: boolean }): void;
   /** The definitions of some. @throws AppError `invalid` with every name that is unknown, or comes twice. */
   named(names: readonly string[]): Readonly<Record<string, GraderDefinition>>;
   /** The scores of rows. @throws AppError `invalid` for a wrong definition, or a row without a column that it names. */
@@ -92,6 +94,19 @@ export function createGraders({
       if (definition.name !== name) throw refusalOf('name', `name must be ${name}, as in the path`);
       await score(definition, [], signal);
       return put(definition, createdAt);
+    },
+
+    requireAllowed(definition, { isLocal }) {
+      if (isLocal) return;
+      const parts = definition.type === 'multi' ? Object.values(definition.graders) : [definition];
+      const allowsPython = command.environment.HONE_ALLOW_UNCAGED_GRADERS === '1';
+      if (!allowsPython && parts.some(({ type }) => type === 'python'))
+        throw new AppError(
+          'forbidden',
+          'Clients on other machines may not define graders in Python. HONE_ALLOW_UNCAGED_GRADERS=1 in the service’s environment allows it.',
+        );
+      if (parts.some((part) => 'base_url' in part))
+        throw new AppError('forbidden', 'Clients on other machines may not define the base_url of a grader.');
     },
 
     remove(name) {

@@ -3,6 +3,7 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
+import { serviceFile } from '../../contract/access.ts';
 import { allowedEnvironment, childVariables } from '../../contract/child-environment.ts';
 import type { JournalLine } from '../../contract/journal.ts';
 import { readJournal } from '../journal.ts';
@@ -31,6 +32,8 @@ export interface TrainerCommand {
   readonly environment: NodeJS.ProcessEnv;
   /** The folder that contains the package `trainer`. */
   readonly installDir: string;
+  /** The data directory of the service, for what asks it. */
+  readonly dataDir?: string;
   /** The cluster for runs with several workers, if any. */
   readonly cluster?: { readonly address: string; readonly tokenPath: string } | null;
 }
@@ -74,6 +77,9 @@ export function trainerEnvironment(
     ...secrets,
     HONE_CLUSTER: command.cluster?.address,
     HONE_CLUSTER_FILE: command.cluster?.tokenPath,
+    // How models judge answers: those of this service, and of others by keys (trainer/grading/judge_server.py).
+    HONE_SERVICE_FILE: command.dataDir && join(command.dataDir, serviceFile),
+    HONE_JUDGE_KEYS_FILE: command.dataDir && join(command.dataDir, 'judge-keys.json'),
     PYTHONPATH: command.installDir,
     // The working directory is the job folder; nothing in it may be imported.
     PYTHONSAFEPATH: '1',

@@ -9,6 +9,10 @@ import { type ResponseDoc, route } from '../../../http/route.ts';
 import { confirmation, errorBody, refused, tag } from '../common.ts';
 import * as s from './schemas.ts';
 
+const notHere: ResponseDoc = {
+  description: 'Clients on other machines may not define such a grader',
+  schema: errorBody,
+};
 const noGrader: ResponseDoc = { description: 'Grader not found', schema: errorBody };
 
 /** Graders: what good means, once, for evaluations and trainings. */
@@ -34,9 +38,13 @@ export function graderRoutes(services: Services) {
       responses: {
         200: { description: 'The grader', schema: s.grader },
         400: refused,
+        403: notHere,
         409: { description: 'The name is taken', schema: errorBody },
       },
-      handle: async ({ body, exchange }) => presentGrader(await graders.create(body, exchange.signal)),
+      async handle({ body, exchange }) {
+        graders.requireAllowed(body, exchange.peer);
+        return presentGrader(await graders.create(body, exchange.signal));
+      },
     }),
     route({
       method: 'POST',
@@ -51,11 +59,13 @@ export function graderRoutes(services: Services) {
       responses: {
         200: { description: 'The scores, each explained', schema: s.graderScores },
         400: refused,
+        403: notHere,
         404: { description: 'Grader or model not found', schema: errorBody },
       },
       async handle({ body, exchange }) {
         const definition =
           typeof body.grader === 'string' ? graders.get(body.grader).definition : body.grader;
+        if (typeof body.grader !== 'string') graders.requireAllowed(body.grader, exchange.peer);
         const rows: GradedRow[] = [];
         for (const [at, { item, answer, tool_calls: calls }] of body.rows.entries()) {
           const sample =
@@ -91,10 +101,13 @@ export function graderRoutes(services: Services) {
       responses: {
         200: { description: 'The grader', schema: s.grader },
         400: refused,
+        403: notHere,
         404: noGrader,
       },
-      handle: async ({ params, body, exchange }) =>
-        presentGrader(await graders.replace(params.name, body, exchange.signal)),
+      async handle({ params, body, exchange }) {
+        graders.requireAllowed(body, exchange.peer);
+        return presentGrader(await graders.replace(params.name, body, exchange.signal));
+      },
     }),
     route({
       method: 'DELETE',
