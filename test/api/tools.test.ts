@@ -137,6 +137,38 @@ test('a required call is of any tool; a conversation with calls and results goes
     .create({ model: 'qwen', messages, tools: many, max_tokens: 1 })
     .catch((thrown) => thrown);
   assert.is(long.code, 'context_length_exceeded', 'the prompt is the bound');
+  // Of DeepSeek's template names alone are in the prompt, so that it fits.
+  const last = { type: 'function' as const, function: { name: 'clock.199' } };
+  const of = await client.chat.completions.create({
+    ...asked,
+    model: 'deepseek',
+    tools: many,
+    tool_choice: last,
+  });
+  const [made] = of.choices[0]?.message.tool_calls ?? [];
+  assert.is(made?.type === 'function' && made.function.name, 'clock.199');
+});
+
+test('arguments that are cut are streamed so far, and the reason of the end says so', async () => {
+  const properties = { note: { type: 'string', minLength: 300 } };
+  const note = { type: 'object', properties, required: ['note'] };
+  const tools = [{ type: 'function' as const, function: { name: 'note', parameters: note } }];
+  for (const model of ['qwen', 'mistral', 'deepseek']) {
+    const body = { messages, model, tools, tool_choice: 'required' as const, max_tokens: 100, seed: 1 };
+    let given = '';
+    const ends = new Set<string | null>();
+    for await (const { choices } of await client.chat.completions.create({ ...body, stream: true })) {
+      given += choices[0]?.delta.tool_calls?.[0]?.function?.arguments ?? '';
+      ends.add(choices[0]?.finish_reason ?? null);
+    }
+    assert.match(given, /^\{\s*"note"/, model);
+    assert.throws(() => JSON.parse(given), undefined, model);
+    assert.equal([...ends], [null, 'length'], model);
+    const { choices } = await client.chat.completions.create(body);
+    const [call] = choices[0]?.message.tool_calls ?? [];
+    assert.match(call?.type === 'function' ? call.function.arguments : '', /^\{\s*"note"/, model);
+    assert.is(choices[0]?.finish_reason, 'length', model);
+  }
 });
 
 test('with a response format, an answer is a call or JSON of its schema', async () => {

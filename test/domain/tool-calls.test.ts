@@ -101,6 +101,8 @@ const answers: [template: string, answer: string, parts: unknown[]][] = [
     `<tool_call>[{"name": "find", "arguments": {}}]`,
     ['<tool_call>[{"name": "find", "arguments": {}}]'],
   ],
+  // A tool that was not offered is told, as OpenAI does.
+  [hermes, '<tool_call>\n{"name": "gone", "arguments": {}}\n</tool_call>', ['', ['gone', '{}']]],
   [hermes, ' <tool_call> is a tag, <b> too\n', [' <tool_call> is a tag, <b> too\n']],
   [hermes, '<tool_call>{"team": "x"}</tool_call>', ['<tool_call>{"team": "x"}</tool_call>']],
   [hermes, '<tool_call>\n{"name": "find", "arguments": {"q": "cut', ['', ['find', '{"q": "cut']]],

@@ -118,7 +118,11 @@ test('it calls the right tool with the right arguments for questions that it has
 });
 
 test('evaluations compare its calls with those of its base model, asked in the same syntax', async () => {
-  const asked = unseen.map((question) => ({
+  const questions = [0, 1].flatMap((way) => [
+    ...unseenCities.map((city) => ofCity(city, way)),
+    ...unseenAmounts.map((amount, at) => ofAmount(amount, at + way)),
+  ]);
+  const asked = questions.map((question) => ({
     tools,
     messages: [
       { role: 'user', content: question.content },
