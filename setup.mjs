@@ -12,6 +12,7 @@ const VERBS = {
   'test:nodes': 'run setup, demo and tests on each supported Node   18 20 22 24 26  --quick',
   generate: 'write the files that are generated from src/contract/',
   bench: 'run benchmarks   NAME…  --quick  --gpu  --json FILE',
+  package: 'make the npm package hone-tune in build/',
   key: 'manage access keys   add NAME [--scope full|train|inference] [--budget minutes=60,runs=3] | list | remove ID',
   import: 'move fine-tuning files and jobs from OpenAI   openai [--list]',
   cluster: 'start or stop the head of a cluster on this machine   start [--host ADDRESS] [--port N] | stop',

@@ -36,6 +36,7 @@ const plans = {
   cluster: [[packages, bundles], forPython],
   join: [[packages, bundles], forPython],
   generate: [[packages]],
+  package: [[packages, bundles]],
   bench: [forNode, [...forPython, testTools], [uws]],
   check: [
     [packages, converter, addon],

@@ -24,6 +24,7 @@ const programs = {
   'test:real': ['test/run.ts', '--real'],
   'test:nodes': ['test/nodes.ts'],
   bench: ['bench/main.ts'],
+  package: ['setup/package/pack.mjs'],
 };
 
 /**
