@@ -138,7 +138,7 @@ def _judge(grader: Grader, messages: list[dict[str, str]], allowed: Labels | Ran
         "additionalProperties": False,
     }
     form = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
-    # For servers that ignore the format.
+    # For servers that ignore the format, or have none.
     how = f"Answer with JSON that fits this schema: {json.dumps(schema)}"
     *before, last = messages
     if last["role"] == "user":
@@ -150,15 +150,19 @@ def _judge(grader: Grader, messages: list[dict[str, str]], allowed: Labels | Ran
 
 
 @lru_cache(maxsize=1 << 14)
-def _verdict(server: Server, body: str, allowed: Labels | Range) -> Verdict:
+def _verdict(server: Server, request_body: str, allowed: Labels | Range) -> Verdict:
     """The verdict of a request, asked again while it may pass: equal requests have one verdict."""
+    body = json.loads(request_body)
     for wait in [*WAITS, None]:
         try:
-            status, after, answer = request(server, "POST", "/chat/completions", body)
+            status, after, answer = request(server, "POST", "/chat/completions", json.dumps(body))
             if status == 200:
                 return _read_verdict(server, answer, allowed)
             error = JudgeError(refusal(server, status, answer))
-            if status < 500 and status not in PASSING:
+            if status == 400 and b"response_format" in answer and "response_format" in body:
+                # It also stands in the message.
+                body, after = {name: value for name, value in body.items() if name != "response_format"}, 0.0
+            elif status < 500 and status not in PASSING:
                 break
         except JudgeError as failed:
             error, after = failed, None

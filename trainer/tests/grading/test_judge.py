@@ -173,6 +173,13 @@ def test_attempts_are_bounded(server: JudgeServer) -> None:
     assert len(server.asked) == 4
 
 
+def test_a_server_without_formats_is_asked_without(server: JudgeServer) -> None:
+    error = {"error": {"message": "response_format is not supported"}}
+    server.answers = [lambda body: (400, {}, error) if "response_format" in body else verdict(0.5)]
+    assert score_model(grader(server), ITEM, SAMPLE).value == 0.5
+    assert len(server.asked) == 2
+
+
 def test_a_verdict_with_text_around_it_is_read(server: JudgeServer) -> None:
     server.answers = [said('Here it is:\n```json\n{"result": 0.25}\n```')]
     assert score_model(grader(server), ITEM, SAMPLE).value == 0.25
