@@ -109,6 +109,13 @@ test('calls and results are as the templates of models write them', async () => 
       ],
     ],
     ['gemma4', 'gemma 4', true, ['<|tool_call>call:find{q:<|"|>a<|"|>}<tool_call|>']],
+    [
+      'glm4moe',
+      'glm 4.5',
+      true,
+      ['<tool_call>find\n<arg_key>q</arg_key>\n<arg_value>a</arg_value>\n</tool_call>', 'result 1'],
+    ],
+    ['lfm2_2_5', 'lfm2', true, ["<|tool_call_start|>[find(q='a'), stop()]<|tool_call_end|>", 'result 1']],
     ['qwen3_5_think', 'qwen 3.5', true, ['<function=find>\n<parameter=q>\na\n</parameter>']],
     [
       'deepseekv3',
@@ -126,6 +133,18 @@ test('calls and results are as the templates of models write them', async () => 
     for (const part of texts) assert.ok(rendered.includes(part), `${part} in ${rendered}`);
     if (isListed) assert.match(template.render(talk, undefined, tools), 'Looks it up.');
     else assert.throws(() => template.render(talk, undefined, tools), /does not list tools/);
+  }
+  // LFM2's writes no calls. Command R's needs a description of each argument.
+  const described = `{% for tool in tools or [] %}{{ tool.function.name }}{% for key, value in tool.function.parameters.properties.items() %}{{ key + value.description }}{% endfor %}{% endfor %}`;
+  const lfm2 = readFileSync(join(packages(), 'trl', 'chat_templates', 'lfm2.jinja'), 'utf8');
+  for (const [text, style] of [
+    [lfm2, 'lfm2'],
+    [`${described}<|START_ACTION|>`, 'command r7b'],
+  ] as const) {
+    store(text);
+    const template = await readTemplate(path);
+    assert.equal([template.toolStyle?.name, template.toolsFault()], [style, null]);
+    assert.throws(() => template.render(called), /no place for calls/);
   }
   store('{% for message in messages %}{{ message.content }}{% endfor %}');
   const bare = await readTemplate(path);

@@ -28,7 +28,12 @@ const probe = (called: string): Tool => ({
   function: {
     name: called,
     description: 'Looks it up.',
-    parameters: { type: 'object', properties: { [argument]: { type: 'string' } }, required: [argument] },
+    // Some templates want a description of each argument.
+    parameters: {
+      type: 'object',
+      properties: { [argument]: { type: 'string', description: 'What is looked up.' } },
+      required: [argument],
+    },
   },
 });
 
