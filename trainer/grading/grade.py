@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from trainer.grading import cage, contents, formula, json_answers, judge, judge_server, texts
 from trainer.grading.score import Grader, GraderError, Item, Sample, Score, Unfit
+
+JUDGES_AT_ONCE = 8
 
 
 def grade(grader: Grader, item: Item, sample: Sample) -> Score:
@@ -24,8 +27,21 @@ def grade(grader: Grader, item: Item, sample: Sample) -> Score:
 
 
 def grade_all(graders: Mapping[str, Grader], rows: Iterable[tuple[Item, Sample]]) -> list[dict[str, Score]]:
-    """The scores of each row, by the names of the graders."""
-    return [{name: grade(one, item, sample) for name, one in graders.items()} for item, sample in rows]
+    """The scores of each row, by the names of the graders. Of models as judges, several are asked at once."""
+
+    def scored(row: tuple[Item, Sample]) -> dict[str, Score]:
+        return {name: grade(one, *row) for name, one in graders.items()}
+
+    if not any(map(_asks_models, graders.values())):
+        return list(map(scored, rows))
+    with ThreadPoolExecutor(JUDGES_AT_ONCE) as threads:
+        return list(threads.map(scored, rows))
+
+
+def _asks_models(grader: Grader) -> bool:
+    if grader["type"] == "multi":
+        return any(map(_asks_models, grader["graders"].values()))
+    return grader["type"] in ("score_model", "label_model")
 
 
 def _multi(grader: Grader, item: Item, sample: Sample) -> Score:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from trainer.grading import judge, judge_server
+from trainer.grading.grade import grade_all
 from trainer.grading.judge import label_model, pairwise, score_model, summary
 from trainer.grading.judge_server import JudgeError
 from trainer.grading.score import GraderError, Sample
@@ -238,6 +239,19 @@ def test_equal_requests_are_asked_once_and_tokens_counted(server: JudgeServer) -
         score_model(grader(server), ITEM, Sample(text))
     taken = {name: count - before.get(name, 0) for name, count in judge.usage().items()}
     assert taken == {"requests": 2, "prompt_tokens": 14, "completion_tokens": 6}
+
+
+def test_rows_are_judged_at_once_and_keep_their_order(server: JudgeServer) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def waits(body: dict[str, Any]) -> Answer:
+        both.wait()
+        return verdict(0.25 if "Rate one" in body["messages"][0]["content"] else 0.75)
+
+    server.answers = [waits]
+    multi = {"type": "multi", "graders": {"a": grader(server)}, "calculate_output": "a"}
+    rows = [(ITEM, Sample(text)) for text in ("one", "two")]
+    assert [row["m"].value for row in grade_all({"m": multi}, rows)] == [0.25, 0.75]
 
 
 def test_without_a_url_the_service_is_asked(
