@@ -15,6 +15,7 @@ import './pages/datasets/datasets.ts';
 import './pages/datasets/import.ts';
 import './pages/evaluations/evaluations.ts';
 import './pages/evaluations/results.ts';
+import './pages/graders/graders.ts';
 import './pages/help/help.ts';
 import './pages/runs/history.ts';
 import './pages/models/base/base-models.ts';
@@ -130,6 +131,7 @@ export class App extends LightElement {
     }
     if (first === 'models') {
       if (second === 'base') return html`<hone-base-models></hone-base-models>`;
+      if (second === 'graders') return html`<hone-graders></hone-graders>`;
       if (second === 'evaluations') {
         return third === 'results'
           ? html`<hone-evaluation-results></hone-evaluation-results>`
@@ -185,6 +187,7 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'settings') return 'Settings';
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   if (first === 'models' && second === 'base') return 'Base models';
+  if (first === 'models' && second === 'graders') return 'Graders';
   if (first === 'models' && second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
   if (first === 'playground' && third === 'compare') return 'Compare models';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';

@@ -71,7 +71,14 @@ export function unchanged(name: string, work: () => Promise<void>): void {
 
 export const withBody = () =>
   description.operations.filter(({ description: { requestBody } }) => jsonOf(requestBody));
-export const jsonOf = (requestBody: Json) => requestBody?.content['application/json'];
+/** The schema of a body and its example; of a body of several types, the schema of the example's. */
+export function jsonOf(requestBody: Json): Json {
+  const json = requestBody?.content['application/json'];
+  const { oneOf } = json?.schema ?? {};
+  if (oneOf === undefined) return json;
+  const isOfExample = ({ properties }: Json) => properties.type.const === json.example.type;
+  return { ...json, schema: oneOf.find(isOfExample) };
+}
 /** The path of an operation with values that name nothing. A chat could be stored under any ID. */
 export const pathOf = ({ path }: Operation) =>
   path
@@ -102,10 +109,11 @@ export function isRefused(operation: Operation, answer: Answer, status: number |
   description.check(operation.method, operation.path, answer);
   const context = `${operation.method} ${operation.path} ${what}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
   if (status !== null) assert.is(answer.status, status, context);
-  // An estimate is given for what may not be there yet, a key may have any name, and a check and a move tell what is wrong.
+  // An estimate is given for what may not be there yet, a key and a grader may have any name, and a check, a test of a
+  // grader and a move tell what is wrong.
   else if (
     answer.status !== 200 ||
-    !/^\/api\/(estimate|keys|base_models\/check|move\/.*)$/.test(operation.path)
+    !/^\/api\/(estimate|keys|graders(\/test)?|base_models\/check|move\/.*)$/.test(operation.path)
   )
     assert.ok((answer.status >= 400 && answer.status < 500) || answer.status === 502, context);
 }

@@ -69,6 +69,7 @@ const pagesOf = () => [
   { name: 'sweeps-empty', service: empty, path: '/training/sweeps', text: 'No sweeps yet' },
   { name: 'sweep-new-empty', service: empty, path: '/training/sweeps/new', text: 'Choose a dataset.' },
   { name: 'sweep-missing', service: empty, path: '/training/sweeps/sweep_9', text: /no sweep|not found/i },
+  { name: 'graders-empty', service: empty, path: '/models/graders', text: 'No graders yet' },
   { name: 'evaluations-empty', service: empty, path: '/models/evaluations', text: 'No evaluations yet' },
   {
     name: 'evaluation-missing',

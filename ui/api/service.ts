@@ -5,6 +5,8 @@ import type { Body, Input } from './routes.ts';
 export type TrainingBody = Body<'POST /api/finetune/start_training'>;
 /** A request to score a dataset. */
 export type EvaluationBody = Body<'POST /api/evaluations'>;
+/** The definition of a grader. */
+export type GraderBody = Body<'POST /api/graders'>;
 /** A training request with a space of settings. */
 export type SweepBody = Body<'POST /api/sweeps'>;
 
@@ -133,6 +135,10 @@ export const service = {
       query: { permanently: `${permanently}` },
     }),
 
+  graders: async () => (await call('GET /api/graders')).graders,
+  addGrader: (body: GraderBody) => call('POST /api/graders', { body }),
+  removeGrader: (name: string) => call('DELETE /api/graders/{name}', { path: { name } }),
+  testGrader: (body: Body<'POST /api/graders/test'>) => call('POST /api/graders/test', { body }),
   evaluations: async () => (await call('GET /api/evaluations')).evaluations,
   evaluation: (id: string) => call('GET /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
   startEvaluation: (body: EvaluationBody) => call('POST /api/evaluations', { body }),

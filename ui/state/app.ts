@@ -7,6 +7,7 @@ import type {
   Dataset,
   EvaluationSummary,
   Example,
+  Grader,
   HardwareSpecs,
   Import,
   Info,
@@ -73,6 +74,9 @@ export const imports = new Remote<Import[]>(service.imports);
 
 /** The sweeps, newest first. */
 export const sweeps = new Remote<SweepSummary[]>(service.sweeps);
+
+/** The graders by name. */
+export const graders = new Remote<Grader[]>(service.graders);
 
 /** The evaluations, newest first. */
 export const evaluations = new Remote<EvaluationSummary[]>(service.evaluations);

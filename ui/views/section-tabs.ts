@@ -10,6 +10,7 @@ const sections = {
     { name: 'Trained', path: '/models' },
     { name: 'Base models', path: '/models/base' },
     { name: 'Evaluations', path: '/models/evaluations' },
+    { name: 'Graders', path: '/models/graders' },
   ],
 } as const;
 

@@ -3,11 +3,11 @@ import { customElement, state } from 'lit/decorators.js';
 import { scoredRows } from '../../../src/contract/evaluations.ts';
 import { settings } from '../../../src/contract/settings.ts';
 import { type EvaluationBody, service } from '../../api/service.ts';
-import { textField } from '../../elements/fields.ts';
+import { checkField, textField } from '../../elements/fields.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { serviceErrorPanel } from '../../elements/parts.ts';
+import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
-import { datasets, evaluations, models, router } from '../../state/app.ts';
+import { datasets, evaluations, graders, models, router } from '../../state/app.ts';
 import { Watch } from '../../state/store.ts';
 
 /** The choice of a base model that is typed. */
@@ -28,16 +28,19 @@ export class EvaluationForm extends LightElement {
   @state() private _weights = '';
   @state() private _steps: readonly number[] = [];
   @state() private _rows = String(scoredRows.usual);
+  /** The names of the graders that score the answers. */
+  @state() private _graders: readonly string[] = [];
   private readonly _action = new Action(this);
 
   constructor() {
     super();
-    new Watch(this, datasets, models);
+    new Watch(this, datasets, graders, models);
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
     void datasets.refresh();
+    void graders.refresh();
     void models.refresh().then(() => this._readSteps());
     const { query } = router.value;
     this._dataset = query.get('dataset') ?? '';
@@ -66,12 +69,13 @@ export class EvaluationForm extends LightElement {
   private get _body(): EvaluationBody | null {
     const { _dataset: dataset, _count: rows } = this;
     if (dataset === '' || rows === null) return null;
+    const scored = { dataset, rows, graders: [...this._graders] };
     if (this._model === other) {
       const baseModel = this._baseModel.trim();
-      return baseModel === '' ? null : { dataset, base_model: baseModel, tool_syntax: this._syntax, rows };
+      return baseModel === '' ? null : { ...scored, base_model: baseModel, tool_syntax: this._syntax };
     }
     if (this._model === '') return null;
-    const answering = { dataset, model: this._model, rows };
+    const answering = { ...scored, model: this._model };
     if (this._weights === asBase) return { ...answering, as_base: true };
     return this._weights === '' ? answering : { ...answering, checkpoint: Number(this._weights) };
   }
@@ -113,11 +117,25 @@ export class EvaluationForm extends LightElement {
           },
         )}
       </div>
+      ${this._graderFields()}
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not start the evaluation', this._action.error)}
       <div class="row end">
         <button type="submit" class="primary" ?disabled=${this._action.busy || this._body === null}>Evaluate</button>
       </div>
     </form>`;
+  }
+
+  private _graderFields(): TemplateResult | typeof nothing {
+    const known = graders.value.value ?? [];
+    if (known.length === 0) return nothing;
+    return html`<fieldset class="row">
+      <legend>Graders</legend>
+      ${known.map(({ name }) =>
+        checkField(nameText(name), this._graders.includes(name), (on) => {
+          this._graders = on ? [...this._graders, name] : this._graders.filter((other) => other !== name);
+        }),
+      )}
+    </fieldset>`;
   }
 
   private _datasets(): readonly (readonly [string, string])[] {

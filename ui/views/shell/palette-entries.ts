@@ -47,6 +47,7 @@ const pages: readonly Entry[] = [
   page('Datasets', '/datasets'),
   page('Playground', '/playground', 'Chat with a model'),
   page('Evaluations', '/models/evaluations'),
+  page('Graders', '/models/graders', 'What a good answer is'),
   page('Sweeps', '/training/sweeps'),
   page('Compare runs', '/training/compare'),
   page('Access', '/access', 'Keys'),
