@@ -90,6 +90,8 @@ function valuesOf(setting: Setting): string {
     case 'names':
     case 'lines':
       return `array of ${setting.minItems === 0 ? 'up' : setting.minItems} to ${setting.maxItems} strings`;
+    case 'graders':
+      return `array of 1 to ${setting.maxItems} names of stored graders, or objects with \`name\` or \`grader\`, and \`weight\``;
     case 'integer':
     case 'number': {
       const { kind, min, max, above, below, special } = setting;

@@ -22,6 +22,7 @@ import { composeBudgets } from './budgets.ts';
 import { composeEvaluations } from './evaluations.ts';
 import { composeFineTuning } from './fine-tuning.ts';
 import type { Foundation } from './foundation.ts';
+import { composeGraders } from './graders.ts';
 import { composeMachine } from './machine.ts';
 import { composeModels } from './models.ts';
 import { openRecords } from './records.ts';
@@ -71,7 +72,8 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   listeners.push((frame) => {
     if (frame.type === 'status') models.exporter.reconsider();
   });
-  const training = composeTraining(foundation, machine, models, warm, () => onTrainings());
+  const graders = composeGraders(foundation);
+  const training = composeTraining(foundation, machine, models, warm, graders, () => onTrainings());
   // On a full disk, these must still be possible.
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
   const jobs = onFullDisk(training.jobs, reserve, models.playground.sweep);
@@ -90,7 +92,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
     judge: (request) => judgeRequest(request, training.judges),
   });
   listeners.push(sweeps.take);
-  const { graders, evaluations } = composeEvaluations(foundation, models, training);
+  const evaluations = composeEvaluations(foundation, models, training, graders);
   onTrainings = evaluations.reconsider;
   await models.playground.sweep();
   await models.exporter.recover();
@@ -104,8 +106,8 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...trainingServices,
       ...fineTuning,
       sweeps,
-      evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       graders,
+      evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       removeModel: reserve.around(modelServices.removeModel),
       bin,
       budgets,

@@ -1,27 +1,22 @@
 import { join } from 'node:path';
 import { activeStates } from '../contract/jobs.ts';
 import { createEvaluations } from '../domain/evaluations/evaluations.ts';
-import { createGraders } from '../domain/graders/graders.ts';
+import type { Graders } from '../domain/graders/graders.ts';
 import { jobName } from '../domain/job-record/job.ts';
 import { readHeld, spareDevices } from '../domain/jobs/run/devices.ts';
 import type { Foundation } from './foundation.ts';
 import type { composeModels } from './models.ts';
 import type { composeTraining } from './training.ts';
 
-/** Graders, and scoring datasets, beside trainings only where they leave devices free. */
+/** Scoring datasets, beside trainings only where they leave devices free. */
 export function composeEvaluations(
   { config, logger, store, frames, bin, hub }: Foundation,
   { models, checkpoints, tools }: ReturnType<typeof composeModels>,
   { judges, share }: ReturnType<typeof composeTraining>,
+  graders: Graders,
 ) {
   const { jobsDir, limits } = config;
-  const graders = createGraders({
-    table: store.graders,
-    command: config,
-    folder: config.dataDir,
-    timeoutMs: limits.previewMs,
-  });
-  const evaluations = createEvaluations({
+  return createEvaluations({
     store,
     frames,
     bin,
@@ -46,5 +41,4 @@ export function composeEvaluations(
     queueLimit: limits.queuedJobs,
     heartbeatMs: limits.heartbeatMs,
   });
-  return { graders, evaluations };
 }

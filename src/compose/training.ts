@@ -4,6 +4,7 @@ import { createSelection } from '../domain/base-models/selection.ts';
 import { createDatasets } from '../domain/datasets/datasets.ts';
 import { createExampleDatasets } from '../domain/datasets/example-datasets.ts';
 import { createImports } from '../domain/datasets/imports/imports.ts';
+import type { Graders } from '../domain/graders/graders.ts';
 import { createEarlierRuns } from '../domain/jobs/earlier-runs.ts';
 import { createJobs } from '../domain/jobs/jobs.ts';
 import { createShare } from '../domain/jobs/run/devices.ts';
@@ -27,6 +28,7 @@ export function composeTraining(
   { machine, live, registry }: ReturnType<typeof composeMachine>,
   { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
+  graders: Graders,
   onTrainings: () => void,
 ) {
   const { dataDir, jobsDir, logsDir, limits, defaultBatchSize } = config;
@@ -35,7 +37,7 @@ export function composeTraining(
   const selection = createSelection({ store: store.session, registry, hub, sizeOf });
   const cluster = config.cluster !== null;
   const settingsContext = createSettingsContext({ machine, registry, defaultBatchSize, cluster });
-  const judges = { registry, datasets, settingsContext, sizeOf };
+  const judges = { registry, datasets, graders, settingsContext, sizeOf };
   const earlierRuns = createEarlierRuns(store);
   const bytesPerRow = (name: string) => {
     const found = datasets.find(name);

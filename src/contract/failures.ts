@@ -81,6 +81,16 @@ export const failures = {
       'A row cannot be used for training, or no row is left. The message names the row and the reason. Fix the dataset and start a new run. If rows are too long, raise `max_seq_length`.',
     ],
   },
+  no_reward_spread: {
+    message: 'All answers that were tried have the same score, so there is nothing to learn from.',
+    advice: 'Choose graders that tell answers apart, or train the model on a few answers (sft) first.',
+    help: [
+      'The strategy `grpo` compares the answers to a prompt. Before the first step, eight answers to each of a few rows are graded. If all answers to a row have the same score, whatever the row, no answer is better than another, and nothing would be learned. The message shows some of the answers with their scores.',
+      '- If all scores are 0, the task may be too hard, or the grader too strict: train the model on a few right answers with `sft` first, say in the prompt how to answer, or add a grader that rewards a part of the goal.',
+      '- If all scores are 1, the model can do it already.',
+      '- If the answers are cut, raise `max_answer_tokens`.',
+    ],
+  },
   loss_not_finite: {
     message: 'The loss is no longer a finite number.',
     advice: 'Lower learning_rate, or set max_grad_norm to 1.',

@@ -1,6 +1,6 @@
 /**
- * The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation. In a
- * preference `prompt` may be a conversation, too, and each answer a list of one message.
+ * The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation. A
+ * `prompt` may be a conversation, too, and each answer of a preference a list of one message.
  */
 export const rowShapes = {
   'input-output': ['input', 'output'],
@@ -8,6 +8,8 @@ export const rowShapes = {
   preference: ['prompt', 'chosen', 'rejected'],
   messages: ['messages'],
   text: ['text'],
+  // Last: rows of a preference have it, too. Further columns are what graders compare answers with.
+  prompt: ['prompt'],
 } as const satisfies Record<string, readonly string[]>;
 
 export type RowShape = keyof typeof rowShapes;

@@ -5,6 +5,7 @@ export const settingGroups = {
   basics: { title: 'Basics' },
   reward: { title: 'Reward', strategy: 'rlhf' },
   preference: { title: 'Preferences', strategy: 'dpo' },
+  graders: { title: 'Graders', strategy: 'grpo' },
   validation: { title: 'Validation and samples' },
   lora: { title: 'LoRA' },
   optimizer: { title: 'Optimizer' },
@@ -75,7 +76,23 @@ interface ListRow extends Recommended<null> {
   readonly maxItems: number;
   readonly maxLength: number;
 }
-export type Setting = NumberRow | SwitchRow | TextRow | ListRow;
+interface GradersRow extends Recommended<null> {
+  readonly kind: 'graders';
+  readonly maxItems: number;
+}
+export type Setting = NumberRow | SwitchRow | TextRow | ListRow | GradersRow;
+
+/**
+ * A grader of a run: the name of a stored one, or this or a definition with what its scores count, 1 unless given. A job has
+ * definitions alone.
+ */
+export type WeightedGrader =
+  | string
+  | {
+      readonly name?: string | undefined;
+      readonly grader?: Readonly<Record<string, unknown>> | undefined;
+      readonly weight?: number | undefined;
+    };
 
 /**
  * Every training setting: the field name in the request and the specification, its bounds, recommended value, and label
@@ -170,6 +187,47 @@ export const settings = {
     before: 0.1,
     group: 'preference',
     help: 'How strongly DPO keeps the model close to its base. A larger value changes it less.',
+  },
+  graders: {
+    label: 'Graders',
+    kind: 'graders',
+    maxItems: 16,
+    recommended: null,
+    before: null,
+    group: 'graders',
+    empty: 'none',
+    help: 'The stored graders that score answers, each with its weight (1 unless given). The reward is the sum of the weighted scores.',
+  },
+  group_size: {
+    label: 'Answers per prompt',
+    kind: 'integer',
+    min: 2,
+    max: 64,
+    recommended: null,
+    before: null,
+    group: 'graders',
+    empty: 'up to 8',
+    help: 'How many answers to a prompt are compared. The rows of a step (batch size × accumulation) are a multiple of it.',
+  },
+  kl_beta: {
+    label: 'KL weight',
+    kind: 'number',
+    min: 0,
+    max: 100,
+    recommended: 0.04,
+    before: 0.04,
+    group: 'graders',
+    help: 'How strongly the model is kept close to its base. 0 lets it go, and saves a pass of the base model.',
+  },
+  max_answer_tokens: {
+    label: 'Longest answer',
+    kind: 'integer',
+    min: 1,
+    max: 32_768,
+    recommended: 256,
+    before: 256,
+    group: 'graders',
+    help: 'The most tokens of an answer, at most half of the sequence length. Writing answers takes most of a step.',
   },
   max_steps: {
     label: 'Max steps',
@@ -440,7 +498,9 @@ type ValueOf<F> = F extends { readonly kind: 'switch' }
       ? Choice
       : F extends { readonly kind: 'names' | 'lines' }
         ? string[]
-        : string;
+        : F extends { readonly kind: 'graders' }
+          ? WeightedGrader[]
+          : string;
 /** The values of the settings that are present. */
 export type SettingValues = { -readonly [N in SettingName]: ValueOf<Table[N]> };
 

@@ -19,10 +19,12 @@ const pythonTypes: Readonly<Record<Setting['kind'], string>> = {
   text: 'str',
   names: 'list[str]',
   lines: 'list[str]',
+  graders: 'list[dict[str, object]]',
 };
 
-/** A text, a number or a boolean in Python. */
+/** A text, a number, a boolean or null in Python. */
 function literal(value: unknown): string {
+  if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
   return JSON.stringify(value);
 }

@@ -126,6 +126,7 @@ test('choices tell which rows each task and strategy takes', async () => {
       ['qlora', null],
       ['dpo', 'preference'],
       ['rlhf', 'preference'],
+      ['grpo', 'prompt'],
     ],
   );
   assert.equal(strategies.find(({ name }: Json) => name === 'dpo').tasks, ['text-generation']);

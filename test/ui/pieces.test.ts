@@ -34,7 +34,7 @@ import { withoutBegunStop } from '../../ui/state/playground/begun-stop.ts';
 import { RunSeries } from '../../ui/state/runs/series.ts';
 import { findEntries } from '../../ui/views/shell/find-entries.ts';
 
-const fields = groupsFor('rlhf').flatMap((group) => group.fields);
+const fields = ['rlhf', 'grpo'].flatMap(groupsFor).flatMap((group) => group.fields);
 /** What says in a request what answers. */
 const sentFields = (...given: Parameters<typeof answererFields>) =>
   JSON.parse(JSON.stringify(answererFields(...given)));
@@ -64,7 +64,7 @@ test('every field of the form is a field of the request, and each bound is the s
 
 test('every setting of a request has a field in the form of some strategy', () => {
   const inForm = new Set(
-    ['sft', 'qlora', 'dpo', 'rlhf']
+    ['sft', 'qlora', 'dpo', 'rlhf', 'grpo']
       .flatMap(groupsFor)
       .flatMap((group) => group.fields.map(({ name }) => name)),
   );

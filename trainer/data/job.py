@@ -142,10 +142,11 @@ class Job(JobContext):
         return ROW_SHAPES[self.shape]
 
     def conversation(self, row: Row) -> list[Message]:
-        """The conversation of a row with the weights of its answers, of which a preference has the chosen."""
+        """The conversation of a row with the weights of its answers, of which a preference has the chosen and
+        a prompt an empty one."""
         if self.shape == "messages":
             return tools.conversation(row, row["messages"])
-        return pairs.conversation(row) if self.shape == "preference" else self.task.messages(row)
+        return pairs.conversation(row) if "prompt" in self.fields else self.task.messages(row)
 
     def messages(self, row: Row) -> list[Given]:
         """The conversation of a row, the (last learned) answer last."""

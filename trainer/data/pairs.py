@@ -1,5 +1,5 @@
-"""Rows of preferences: a prompt (a text, or a conversation up to the user's last message or results of tools)
-with a chosen and a rejected answer, each a text or a list with one message."""
+"""Rows of prompts and of preferences: a prompt (a text, or a conversation up to the user's last message or
+results of tools), of a preference with a chosen and a rejected answer, each a text or a list of a message."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Answer = Literal["chosen", "rejected"]
 
 
 def conversation(row: Row, answer: Answer = "chosen") -> list[Message]:
-    """The prompt with its `chosen` or `rejected` answer; earlier answers have the weight 0."""
-    prompt, given = row["prompt"], row[answer]
+    """The prompt with its `chosen` or `rejected` answer, an empty one where the row has none; earlier answers
+    have the weight 0."""
+    prompt, given = row["prompt"], row.get(answer, "")
     turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
     said: Message = {"role": "assistant", "content": given} if isinstance(given, str) else given[0]
     answered: Message = {"role": "assistant", "content": said["content"]}

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypedDict, cast
 
 from trainer.data import rows
-from trainer.data.encode import Encoded, encode_conversations, encode_texts, whole_text
+from trainer.data.encode import IGNORED, Encoded, encode_conversations, encode_texts, whole_text
 from trainer.data.lengths import choose_length, more_room, too_long
+from trainer.data.template import render
 from trainer.libraries.datasets import fingerprint
 from trainer.protocol.failures import Failure
 
@@ -70,7 +71,16 @@ def sequences_of(job: Job, batch: list[Row]) -> list[list[Encoded]]:
     if job.shape == "text":
         encoded = encode_texts(job.tokenizer, [row["text"] for row in batch])
         return [[row] if row.prompt_tokens < len(row.input_ids) else [] for row in encoded]
+    if job.shape == "prompt":
+        # What follows is the model's own.
+        ids = job.tokenizer(prompts_of(job, batch), add_special_tokens=False).input_ids
+        return [[Encoded(row, [IGNORED] * len(row))] for row in ids]
     return encode_conversations(job.tokenizer, job.template, [job.conversation(row) for row in batch])
+
+
+def prompts_of(job: Job, batch: list[Row]) -> list[str]:
+    """The text that each row's answer follows."""
+    return [render(job.template, job.messages(row)[:-1], True) for row in batch]
 
 
 def split_warning(conversations: int, sequences: int) -> str:

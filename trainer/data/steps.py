@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trainer.protocol.settings import Settings
 
-# Most answers that rlhf generates for a prompt.
-GENERATIONS = 4
+# The most answers to a prompt that strategies compare, unless a request says how many.
+GENERATIONS = {"rlhf": 4, "grpo": 8}
 
 
 def held_out_rows(rows: int, eval_split: float) -> int:
@@ -20,20 +20,23 @@ def held_out_rows(rows: int, eval_split: float) -> int:
     return min(max(1, round(rows * eval_split)), rows - 1) if eval_split > 0 else 0
 
 
-def generations(settings: Settings) -> int | None:
-    """How many answers to a prompt rlhf compares: the largest number up to GENERATIONS that divides the batch
-    of a step, or None."""
-    return generations_of(settings.per_device_train_batch_size * settings.gradient_accumulation_steps)
+def generations(settings: Settings, strategy: str) -> int | None:
+    """How many answers to a prompt a strategy compares: the largest number up to GENERATIONS that divides the
+    batch of a step, or the request's own if that does; None otherwise."""
+    batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps
+    if strategy == "grpo" and settings.group_size is not None:
+        return settings.group_size if batch % settings.group_size == 0 else None
+    return generations_of(batch, GENERATIONS.get(strategy, 0))
 
 
-def generations_of(rows: int, most: int = GENERATIONS) -> int | None:
+def generations_of(rows: int, most: int) -> int | None:
     """The largest number from 2 to `most` that divides `rows`, or None."""
     return next((count for count in range(most, 1, -1) if rows % count == 0), None)
 
 
-def prompts_per_step(settings: Settings) -> int | None:
-    """How many prompts a step of rlhf has, or None."""
-    count = generations(settings)
+def prompts_per_step(settings: Settings, strategy: str) -> int | None:
+    """How many prompts a step of a strategy that compares answers has, or None."""
+    count = generations(settings, strategy)
     batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps
     return None if count is None else batch // count
 
@@ -50,8 +53,8 @@ def share_of_step(settings: Settings, workers: int) -> tuple[int, int] | None:
 def total_steps(settings: Settings, train_rows: int, prompts: int | None = None) -> int:
     """The number of optimizer steps for `train_rows` examples.
 
-    `prompts` is the number of examples in a step of rlhf. The library drops an incomplete last step of rlhf;
-    with every other strategy that step is smaller.
+    `prompts` is the number of examples in a step that compares answers. The library drops an incomplete last
+    step of these; with every other strategy that step is smaller.
     """
     if settings.max_steps > 0:
         return settings.max_steps
@@ -69,4 +72,4 @@ def steps_per_epoch(settings: Settings, train_rows: int, prompts: int | None = N
 def planned(settings: Settings, strategy: str, rows: int) -> int:
     """The number of optimizer steps of a run on `rows` rows without packing."""
     training = rows - held_out_rows(rows, settings.eval_split)
-    return total_steps(settings, training, prompts_per_step(settings) if strategy == "rlhf" else None)
+    return total_steps(settings, training, prompts_per_step(settings, strategy))

@@ -42,6 +42,17 @@ def fill(template: str, item: Item, sample: Sample) -> str:
     )
 
 
+def columns_of(grader: Any) -> set[str]:
+    """The columns that the texts anywhere in a grader name (`columnsOf` in `src/contract/graders`)."""
+    if isinstance(grader, str):
+        paths = [piece for piece in _pieces(grader) if not isinstance(piece, str)]
+        return {path[1] for path in paths if path[0] == "item"}
+    if isinstance(grader, Mapping):
+        # The source of Python and a schema are no templates.
+        return columns_of([part for name, part in grader.items() if name not in ("source", "schema")])
+    return set().union(*map(columns_of, grader)) if isinstance(grader, list) else set()
+
+
 def as_text(value: Any) -> str:
     """A value as it stands in a text: texts as they are, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

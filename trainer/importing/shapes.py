@@ -93,6 +93,8 @@ def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
             values = {field: value_at(row, column) for field, column in fields.items()}
             if any(isinstance(value, list) for value in values.values()):
                 return _preference(values)
+        if target == "prompt" and isinstance(value_at(row, fields["prompt"]), list):
+            return {"prompt": messages_of(value_at(row, fields["prompt"]), "prompt", learned=False)}
         return {field: text_of(row, column) for field, column in fields.items()}
 
     return Conversion(shape, target, convert, list(fields.values()), flat=True, fields=fields)

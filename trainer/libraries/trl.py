@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trainer.libraries.versions import require
@@ -76,6 +76,16 @@ def without_figures(trainer: Trainer) -> Iterator[None]:
             setattr(trainer, name, value)
 
 
+def answers_to(trainer: Trainer, prompts: list[str]) -> list[list[int]]:
+    """The tokens of an answer to each of `prompts`, of which equal ones follow each other, as `trainer`
+    generates them in training; it does not count them."""
+    seen = trainer.state.num_input_tokens_seen
+    with without_figures(trainer):
+        _, answers, *_ = trainer._generate(prompts)
+    trainer.state.num_input_tokens_seen = seen
+    return answers
+
+
 class TokenizedRows(Base):
     """Takes the rows of the dataset as they are: they are tokenized."""
 
@@ -91,14 +101,15 @@ class RenderedPrompts(Base):
 
 
 class PolicySteps(Base):
-    """The steps of the RLOO trainer that Hone computes otherwise, under names of its own."""
+    """The steps of the RLOO and GRPO trainers that Hone computes otherwise, under names of its own."""
 
     def continue_prompts(self, prompt_ids: list[list[int]]) -> list[list[int]]:
         """Answers to prompts, of which those with several answers follow each other."""
         raise NotImplementedError
 
-    def before_answers(self) -> None:
-        """Called before the prompts of a step are answered."""
+    def answering(self) -> AbstractContextManager[None]:
+        """What the prompts of a step are answered and scored within."""
+        raise NotImplementedError
 
     def answer_log_probabilities(
         self, rows: list[list[int]], prompts: list[int], answered: Tensor, most: int | None, figures: bool
@@ -108,12 +119,12 @@ class PolicySteps(Base):
         computed `most` at a time."""
         raise NotImplementedError
 
-    def _generate_single_turn(self, prompt_ids: list[list[int]], *others: object) -> list[list[int]]:
+    def _generate_single_turn(self, prompt_ids: list[list[int]], *others: object) -> Any:
         return self.continue_prompts(prompt_ids)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, object]]) -> dict[str, Tensor]:
-        self.before_answers()
-        return super()._generate_and_score_completions(inputs)
+        with self.answering():
+            return super()._generate_and_score_completions(inputs)
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -130,3 +141,11 @@ class PolicySteps(Base):
         prompts = seen[:, :-logits_to_keep].sum(1).tolist()
         answered = seen[:, -logits_to_keep:]
         return *self.answer_log_probabilities(rows, prompts, answered, batch_size, compute_entropy), None
+
+
+class GroupSteps(PolicySteps):
+    """Those of the GRPO trainer, where they differ."""
+
+    def _generate_single_turn(self, prompt_ids: list[list[int]], *others: object) -> Any:
+        # Without the log-probabilities that another engine would give.
+        return self.continue_prompts(prompt_ids), None

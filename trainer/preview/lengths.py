@@ -67,7 +67,8 @@ def _sequences(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
 
     def counts(each: Encoded) -> Counts:
         learned = each.learned_tokens(limit)
-        return len(each.input_ids), min(len(each.input_ids), limit) if learned else 0, learned
+        trains = learned > 0 or job.shape == "prompt"
+        return len(each.input_ids), min(len(each.input_ids), limit) if trains else 0, learned
 
     return [[counts(each) for each in sequences] for sequences in sequences_of(job, batch)]
 

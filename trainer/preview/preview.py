@@ -103,7 +103,7 @@ def _shown(job: Job, number: int, row: Row, sequence: Encoded, length: int) -> d
     ids = sequence.input_ids[:SHOWN_TOKENS]
     messages = None
     if job.shape == "messages" or isinstance(row.get("prompt"), list):
-        conversation = job.conversation(row)
+        conversation = job.conversation(row)[: -1 if job.shape == "prompt" else None]
         learned = learned_turns(conversation)
         messages = [
             {

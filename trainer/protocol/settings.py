@@ -17,6 +17,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     eval_split: float
     reward_model: str | None
     beta: float = 0.1
+    graders: list[dict[str, object]] | None = None
+    group_size: int | None = None
+    kl_beta: float = 0.04
+    max_answer_tokens: int = 256
     max_steps: int
     eval_steps: int | None
     per_device_eval_batch_size: int

@@ -12,29 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
-from trainer.data.steps import GENERATIONS, generations, generations_of, prompts_per_step
+from trainer.data.steps import generations_of, prompts_per_step
 from trainer.families.causal import REFERENCE_ROWS
 from trainer.libraries.trl import RenderedPrompts
 from trainer.model.hardware import choose
-from trainer.padding_free.pairs import fuse_layers_for_pairs, make_pairs_padding_free
-from trainer.protocol.failures import Failure
+from trainer.padding_free.pairs import fuse_layers_for_pairs
 from trainer.training import generate
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.checkpoints import job_trainer
-from trainer.training.reward_model import reward_function
+from trainer.training.rewards.groups import answers_per_prompt, why_padded
+from trainer.training.rewards.reward_model import reward_function
 
 if TYPE_CHECKING:
-    from datasets import Dataset
-    from transformers import PreTrainedModel
-
     from trainer.data.job import Job, Trained
-    from trainer.model.hardware import Hardware
-    from trainer.protocol.settings import Settings
 
-# Prompts that are continued to try whether a model can be without padding.
-TRIED_PROMPTS = 4
 # Weight of the KL penalty.
 BETA = 0.05
 
@@ -63,7 +56,7 @@ class Rlhf:
         dataset, _ = preferences.encoded_pairs(job)
         training, held_out = rows.training_and_held_out(job, dataset)
         hardware = choose(settings, job.config)
-        count = _generations(settings, len(training))
+        count = answers_per_prompt(job, len(training))
         score, accuracy = reward_function(job, hardware, training, held_out)
 
         def reward(
@@ -80,7 +73,7 @@ class Rlhf:
         # The library adds the LoRA itself: it keeps a second copy of an existing adapter.
         lora = job.provider.lora(job, model, "CAUSAL_LM")
         longest_answer = max(list_lengths(training, name).max() for name in ("chosen_ids", "rejected_ids"))
-        why = job.report_path(_why_padded(job, model, training, hardware))
+        why = job.report_path(why_padded(model, training, training, hardware))
         parts = [Policy.of(job=job)] if why is None else []
         trainer = job_trainer(job, RLOOTrainer, *parts, RenderedPrompts)(
             model=model,
@@ -88,7 +81,11 @@ class Rlhf:
             args=RLOOConfig(
                 **{
                     **training_arguments(
-                        job, hardware, len(training), held_out is not None, prompts_per_step(settings)
+                        job,
+                        hardware,
+                        len(training),
+                        held_out is not None,
+                        prompts_per_step(settings, self.name),
                     ),
                     "remove_unused_columns": False,
                 },
@@ -119,37 +116,3 @@ class Rlhf:
         ]
         golden = trainer.answers.for_export()
         return {**result, "model": model, "references": references, "golden": golden}
-
-
-def _why_padded(job: Job, model: PreTrainedModel, training: Dataset, hardware: Hardware) -> str | None:
-    """Switches `model` to attention without padding if answers then have the same log-probabilities, and if
-    it continues prompts as the library does; why not, or None."""
-    from trainer.padding_free.continuing import why_not_continued
-
-    why = make_pairs_padding_free(model, training, hardware)
-    if why is None:
-        tried = training.select(range(min(TRIED_PROMPTS, len(training))))
-        why = why_not_continued(model, tried["prompt_ids"], hardware.weights, ("repetition_penalty",))
-    return why
-
-
-def _generations(settings: Settings, train_rows: int) -> int:
-    """Answers per prompt; Failure when a step has fewer than two, or more prompts than there are rows."""
-    count = generations(settings)
-    if count is None:
-        batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps
-        raise Failure(
-            "unsupported",
-            f"rlhf compares at least two answers to a prompt within a step, and a step has {batch}.",
-            "Set per_device_train_batch_size or gradient_accumulation_steps so that their product is a "
-            f"multiple of {GENERATIONS}.",
-        )
-    prompts = prompts_per_step(settings)
-    if prompts is not None and prompts > train_rows:
-        raise Failure(
-            "unsupported",
-            f"A step of rlhf takes {prompts} prompts with {count} answers each, and the training split has "
-            f"{train_rows} rows.",
-            "Lower per_device_train_batch_size or gradient_accumulation_steps, or add rows.",
-        )
-    return count

@@ -32,8 +32,8 @@ def training_arguments(
     """Keyword arguments of the library's TrainingArguments, from the job's settings.
 
     `train_rows` is the number of training examples after packing; `validated` whether there is a validation
-    split; `prompts` how many examples a step of rlhf takes. Failure `unsupported` for settings that need a
-    validation split that is not there.
+    split; `prompts` how many examples a step takes that compares answers. Failure `unsupported` for settings
+    that need a validation split that is not there.
     """
     settings = job.settings
     needs_eval = {

@@ -89,7 +89,9 @@ class EvaluationPrompts:
         rows, most = _of_rows(job, first)
         shown = golden or rows[:SAMPLES]
         names = job.task.scored or tools.FIGURES
-        scored = rows if job.task.scored else [row for row in rows if row.offered]
+        scored = (
+            rows if job.task.scored else [row for row in rows if row.offered and row.reference is not None]
+        )
         if not scored:
             return EvaluationPrompts(shown, [], MAX_NEW_TOKENS if golden else most)
         lengths = list_value_length(batched.with_format("arrow")[:]["input_ids"])
@@ -115,6 +117,9 @@ def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
     if job.shape == "text":
         rows = [Shown(*_halves(row["text"])) for row in found]
         written = [row.reference or "" for row in rows]
+    elif job.shape == "prompt":
+        rows = [Shown(job.messages(row)[:-1], None) for row in found]
+        return rows, min(MAX_NEW_TOKENS, job.settings.max_answer_tokens)
     else:
         conversations = [job.messages(row) for row in found]
         rows = [Shown(messages[:-1], reference_of(job, messages)) for messages in conversations]

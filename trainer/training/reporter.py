@@ -41,7 +41,10 @@ KNOWN = (
     "num_input_tokens_seen",
     "train_runtime",
     "train_tokens_per_second",
+    "step_time",
 )
+# Parts of the names of figures of answers that say nothing: each is trained on once, so no ratio is clipped.
+UNTOLD = ("clip_ratio/", "_terminated_")
 
 
 class Reporter(TrainerCallback):
@@ -164,8 +167,8 @@ class Reporter(TrainerCallback):
     ) -> None:
         if "loss" not in logs:
             return
-        # TRL counts from where this process began, transformers over the whole run.
-        tokens = int(logs.get("num_input_tokens_seen", self.tokens_before + logs.get("num_tokens", 0)))
+        # TRL counts pairs from where this process began; transformers, and TRL answers, over the whole run.
+        tokens = int(state.num_input_tokens_seen or self.tokens_before + logs.get("num_tokens", 0))
         self.tokens_per_step = _smooth(self.tokens_per_step, tokens - self.tokens)
         self.tokens = tokens
         pace = self.step_seconds
@@ -270,8 +273,9 @@ def _number(value: float | None) -> float | None:
 def _extra(logs: Mapping[str, float]) -> dict[str, float]:
     return {
         name: float(value)
-        for name, value in logs.items()
-        if name not in KNOWN and isinstance(value, (int, float))
+        # Rewards first, as the page shows them.
+        for name, value in sorted(logs.items(), key=lambda entry: "reward" not in entry[0])
+        if name not in KNOWN and not any(part in name for part in UNTOLD) and isinstance(value, (int, float))
     }
 
 

@@ -54,7 +54,7 @@ export function presetOf(name: PresetName): {
   const { strategy, rows, secondsPerRow } = known;
   return {
     settings: found,
-    steps: totalSteps({ ...found, max_steps: -1, eval_split: 0 }, strategy, rows),
+    steps: totalSteps({ ...found, max_steps: -1, eval_split: 0, group_size: null }, strategy, rows),
     seconds: secondsPerRow === null ? null : secondsPerRow * rows * found.num_train_epochs,
   };
 }

@@ -7,6 +7,7 @@ import {
 } from '../../src/contract/settings.ts';
 import type { TrainingBody } from '../api/service.ts';
 import type { Draft } from '../state/drafts/draft.ts';
+import { graderLine, readGrader } from './grader-lines.ts';
 import { readNumber } from './read-number.ts';
 
 /** A setting under its name. */
@@ -48,7 +49,10 @@ export const emptyText = ({ empty }: Setting) => empty ?? 'automatic';
 export function settingText(value: unknown): string {
   if (value === null || value === undefined) return 'automatic';
   if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (Array.isArray(value)) return value.join(value.some((one) => /[\s,]/.test(String(one))) ? '\n' : ', ');
+  if (Array.isArray(value)) {
+    const lines = value.map((one) => (typeof one === 'object' ? graderLine(one) : String(one)));
+    return lines.join(lines.some((one) => /[\s,]/.test(one)) ? '\n' : ', ');
+  }
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
@@ -104,6 +108,11 @@ export function readSetting(field: SettingField, text: string): { value: unknown
         ? { fault: `There must be at most ${field.maxItems} ${field.label.toLowerCase()}.` }
         : { value };
     }
+    case 'graders': {
+      const found = parts(trimmed, '\n').map(readGrader);
+      const wrong = found.find((one) => 'fault' in one);
+      return wrong ?? { value: found.flatMap((one) => ('grader' in one ? [one.grader] : [])) };
+    }
     default: {
       const value = readNumber(trimmed);
       if (!Number.isFinite(value)) return { fault: `${field.label} must be a number.` };
@@ -144,7 +153,8 @@ export function settingTexts(
     Object.entries(request).flatMap(([name, value]) => {
       const field = settingField(name, strategy);
       if (field === undefined || value == null) return [];
-      return [[name, field.kind === 'lines' && Array.isArray(value) ? value.join('\n') : settingText(value)]];
+      const isList = (field.kind === 'lines' || field.kind === 'graders') && Array.isArray(value);
+      return [[name, isList ? value.map(settingText).join('\n') : settingText(value)]];
     }),
   );
 }

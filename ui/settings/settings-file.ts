@@ -59,6 +59,8 @@ function faultOf(field: string, value: unknown): string | null {
       return Array.isArray(value) && value.every((one) => typeof one === 'string')
         ? null
         : 'must be a list of texts.';
+    case 'graders':
+      return Array.isArray(value) ? null : 'must be a list of graders.';
     case 'choice':
     case 'text':
       if (typeof value !== 'string') return 'must be a text.';

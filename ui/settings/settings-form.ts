@@ -12,6 +12,7 @@ import { draft } from '../state/drafts/draft.ts';
 import { presetFacts } from '../state/preset-facts.ts';
 import { Watch } from '../state/store.ts';
 import { defaultSettings } from './form-defaults.ts';
+import './grader-names.ts';
 import {
   derivedHint,
   emptyText,
@@ -28,6 +29,8 @@ const mainFields: readonly string[] = [
   'learning_rate',
   'per_device_train_batch_size',
   'max_seq_length',
+  // What a run of its strategy cannot do without.
+  'graders',
 ];
 
 /** All settings with recommended values and help; all but a few are collapsed. */
@@ -117,6 +120,7 @@ export class SettingsForm extends LightElement {
     return html`<div class="field" data-changed=${changed ? 'yes' : nothing}>
       <label for=${id}>${field.label}</label>
       ${this._control(field, id, text, recommended, fault !== undefined)}
+      ${name === 'graders' ? html`<hone-grader-names .text=${text ?? ''}></hone-grader-names>` : nothing}
       <p class="hint" id="${id}-hint">
         ${
           name === 'eval_split' && draft.value.validationDataset !== ''
@@ -211,11 +215,11 @@ export class SettingsForm extends LightElement {
         ${choices.map((choice) => html`<option value=${choice} ?selected=${choice === chosen}>${choice}</option>`)}
       </select>`;
     }
-    if (kind === 'lines') {
+    if (kind === 'lines' || kind === 'graders') {
       return html`<textarea
         id=${id}
         rows="3"
-        placeholder=${emptyText(field)}
+        placeholder=${kind === 'graders' ? 'right\nbrief × 0.5' : emptyText(field)}
         aria-describedby=${described}
         aria-invalid=${wrong ? 'true' : nothing}
         .value=${text ?? ''}

@@ -12,10 +12,23 @@ const names: Readonly<Record<string, string>> = {
   'rewards/rejected': 'Rejected reward',
   'rewards/margins': 'Reward margin',
   'rewards/accuracies': 'Reward accuracy',
+  reward_std: 'Spread of the reward',
+  frac_reward_zero_std: 'Groups without spread',
+  'completions/mean_length': 'Answer length',
+  'completions/clipped_ratio': 'Answers cut',
+};
+
+/** What is told of each grader of a training. */
+const ofGrader: Readonly<Record<string, string>> = {
+  mean: 'Score of',
+  std: 'Spread of',
+  errors: 'Errors of',
 };
 
 /** A metric's display name. */
 export function metricName(key: string): string {
+  const [, grader, what = ''] = /^rewards\/(.+)\/(mean|std|errors)$/.exec(key) ?? [];
+  if (grader !== undefined) return `${ofGrader[what]} ${grader}`;
   const words = key.replaceAll('_', ' ').replace('/', ': ');
   return names[key] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }

@@ -1,4 +1,5 @@
 import type { SettingValues } from '../settings.ts';
+import { comparesAnswers } from './steps.ts';
 
 /** How long a training from the form takes and how well it learns, from the shortest on. */
 export const presetNames = ['quick', 'balanced', 'thorough'] as const;
@@ -80,7 +81,7 @@ export function usualValidationShare(rows: number): number {
 export function presetSettings(name: PresetName, facts: PresetFacts): PresetSettings | null {
   const { strategy, rows, heldOutRows, rowsAtOnce } = facts;
   // Its steps are made of answers rather than of rows.
-  if (strategy === 'rlhf') return null;
+  if (comparesAnswers(strategy)) return null;
   const ofStep = stepSizes.find(({ below }) => rows < below)?.rows ?? 1;
   const size = largestPart(ofStep, rowsAtOnce);
   return {
@@ -112,7 +113,7 @@ function rateFor({ strategy, parameters }: PresetFacts): number {
 
 /** The learning rate that suits a strategy and a model of so many weights; `null` where that is not known. */
 export function suitedRate(strategy: string, parameters: number | null): number | null {
-  if (parameters === null || parameters <= 0 || strategy === 'rlhf') return null;
+  if (parameters === null || parameters <= 0 || comparesAnswers(strategy)) return null;
   const suited = rate.value * Math.cbrt(rate.parameters / parameters);
   return oneDigit(shareOf(strategy) * oneDigit(Math.min(rate.most, Math.max(rate.least, suited))));
 }

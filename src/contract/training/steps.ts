@@ -9,10 +9,14 @@ export type StepSettings = Pick<
   | 'per_device_train_batch_size'
   | 'gradient_accumulation_steps'
   | 'eval_split'
+  | 'group_size'
 >;
 
-/** How many answers per prompt rlhf may compare: the first number that divides a step's rows. */
-export const answersPerPrompt = [4, 3, 2] as const;
+/** The most answers to a prompt that strategies compare, unless a request says how many. */
+export const mostAnswers: Readonly<Record<string, number>> = { rlhf: 4, grpo: 8 };
+
+/** Whether a strategy trains on answers of the model: its loss says nothing about them. */
+export const comparesAnswers = (strategy: string): boolean => Object.hasOwn(mostAnswers, strategy);
 
 /** Rounds half to even, like Python's `round`. */
 function roundHalfEven(value: number): number {
@@ -38,11 +42,16 @@ export const mayBecomeSeveral = (shape: RowShape | null | undefined): boolean =>
 /** The number of rows used for training. */
 export const trainingRows = (rows: number, evalSplit: number): number => rows - heldOutRows(rows, evalSplit);
 
-/** The number of prompts per step of rlhf, `null` if its rows cannot be divided evenly (`generations` there). */
-export function promptsPerStep(settings: StepSettings): number | null {
+/**
+ * The number of prompts per step of a strategy that compares answers, `null` for others and if the rows of a step cannot be
+ * divided evenly (`generations` there).
+ */
+export function promptsPerStep(settings: StepSettings, strategy: string): number | null {
   const batch = settings.per_device_train_batch_size * settings.gradient_accumulation_steps;
-  const answers = answersPerPrompt.find((count) => batch % count === 0);
-  return answers === undefined ? null : batch / answers;
+  const asked = strategy === 'grpo' ? settings.group_size : null;
+  for (let answers = asked ?? mostAnswers[strategy] ?? 0; answers >= (asked ?? 2); answers -= 1)
+    if (batch % answers === 0) return batch / answers;
+  return null;
 }
 
 /**
@@ -72,7 +81,7 @@ export function totalSteps(settings: StepSettings, strategy: string, rows: numbe
   const { max_steps, num_train_epochs, per_device_train_batch_size, gradient_accumulation_steps } = settings;
   if (max_steps > 0) return max_steps;
   const training = trainingRows(rows, settings.eval_split);
-  const prompts = strategy === 'rlhf' ? promptsPerStep(settings) : null;
+  const prompts = promptsPerStep(settings, strategy);
   const perEpoch =
     prompts === null
       ? Math.ceil(Math.ceil(training / per_device_train_batch_size) / gradient_accumulation_steps)

@@ -67,8 +67,8 @@ export interface Preparation {
   faults(fields: Partial<EvaluationRequest>, refused: ReadonlySet<string>): Promise<readonly FieldIssue[]>;
 }
 
-/** How the rows of a shape are read: as a training on them would. */
-const trainings: Readonly<Record<RowShape, { readonly task: string; readonly strategy: string }>> = {
+/** How the rows of a shape are read: as a training on them would. Those of prompts have nothing to compare answers with. */
+const trainings: Readonly<Partial<Record<RowShape, { readonly task: string; readonly strategy: string }>>> = {
   'input-output': { task: 'text-generation', strategy: 'sft' },
   messages: { task: 'text-generation', strategy: 'sft' },
   text: { task: 'text-generation', strategy: 'sft' },
@@ -109,6 +109,13 @@ export function createPreparation(options: PreparationOptions): Preparation {
       await faults.of('graders', () => requireGradable(graders, data, fields.rows ?? scoredRows.usual));
     if (found === null || data === null || graders === null) return null;
     const training = trainings[data.shape];
+    if (training === undefined) {
+      faults.add(
+        'dataset',
+        `${data.name} has prompts without answers, so answers have nothing to be compared with`,
+      );
+      return null;
+    }
     const { field, subject, trained } = found;
     if (trained !== null && (await isOtherHead(found, training.task, judges))) {
       const wanted = trained.task === 'extractive-question-answering' ? 'questions' : 'inputs and outputs';

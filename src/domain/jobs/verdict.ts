@@ -1,7 +1,7 @@
 import { quantizations } from '../../contract/models/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { suitedRate } from '../../contract/training/presets.ts';
-import { heldOutRows } from '../../contract/training/steps.ts';
+import { comparesAnswers, heldOutRows } from '../../contract/training/steps.ts';
 import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
 import { type EvaluatedStep, type Judgement, judge, type Pair } from './judgement.ts';
@@ -37,9 +37,6 @@ export interface Verdict {
 /** The metrics by which tasks and strategies are judged; of those that were measured, the first one. */
 const judged = ['rougeL', 'f1', 'right_arguments', 'reward', 'rewards/margins', 'perplexity'];
 
-/** Its loss is that of the policy, which says nothing about the answers. */
-const lossless = 'rlhf';
-
 /** The verdict on a job, `null` unless it is completed. `kept` are the steps of its checkpoints. */
 export function readVerdict(
   events: Pick<EventStore, 'atStep' | 'samples' | 'steps' | 'bySeq' | 'ofJob'>,
@@ -52,7 +49,7 @@ export function readVerdict(
   const pair = (name: string): Pair | null =>
     tuned[name] == null ? null : { base: base?.[name] ?? null, tuned: tuned[name] };
   const name = judged.find((metric) => tuned[metric] != null);
-  const loss = job.strategy === lossless ? null : pair('eval_loss');
+  const loss = comparesAnswers(job.strategy) ? null : pair('eval_loss');
   const metric = name === undefined ? null : pair(name);
   const lastStep = tuned.best_step ?? job.lastMetric?.step ?? 0;
   return {

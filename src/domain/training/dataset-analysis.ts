@@ -70,11 +70,17 @@ const keptCounts = 4;
 const rowsAlone: AnalysisWanted = { modelName: null, maxSeqLength: null, validationDataset: null };
 
 /** What is trained on rows of a shape. */
-const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy'>> = {
+const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy' | 'graders'>> = {
   'input-output': { task: 'text-generation', strategy: 'sft' },
   messages: { task: 'text-generation', strategy: 'sft' },
   text: { task: 'text-generation', strategy: 'sft' },
   preference: { task: 'text-generation', strategy: 'dpo' },
+  // What grades the answers to prompts says nothing about the rows.
+  prompt: {
+    task: 'text-generation',
+    strategy: 'grpo',
+    graders: [{ grader: { type: 'hone_length', name: 'length', min: 0 } }],
+  },
   'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
 };
 

@@ -13,9 +13,11 @@ import type { ModelSize, SizeOf } from '../base-models/model-size.ts';
 import { modelNotes, whyNotLoaded, whyTwiceQuantized, whyUnusable } from '../base-models/model-verdict.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
+import type { Graders } from '../graders/graders.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
+import { runGraders } from './run-graders.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** A validated request: everything that a specification needs except the job's folder. */
@@ -34,6 +36,7 @@ export interface JudgedRequest extends JudgedChoices {
 /** What a request is validated against. */
 export interface Judges extends ChoiceJudges {
   readonly datasets: Datasets;
+  readonly graders: Pick<Graders, 'get'>;
   readonly sizeOf: SizeOf;
 }
 
@@ -139,10 +142,14 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
       : await faults.of('validation_dataset', () =>
           judgeValidation(validationDataset, data, shapes, judges.datasets),
         );
-  if (data !== null && strategy === 'rlhf' && !stepFields.some((field) => refused.has(field)))
-    judgeStep(settings, data, faults);
+  if (data !== null && strategy !== null && !stepFields.some((field) => refused.has(field)))
+    judgeStep(settings, strategy, data, faults);
+  const graders =
+    settings.graders === null || strategy !== 'grpo'
+      ? null
+      : await runGraders(settings.graders, judges.graders, data?.path ?? null, faults);
   return {
-    choices,
+    choices: { ...choices, settings: { ...settings, graders } },
     model,
     data,
     validation,
@@ -201,17 +208,18 @@ const stepFields = [
   'per_device_train_batch_size',
   'gradient_accumulation_steps',
   'eval_split',
+  'group_size',
   'compute_specs',
 ];
 
-/** A step of rlhf that takes more prompts than there are rows would never be completed. */
-function judgeStep(settings: StepSettings, data: TrainingData, faults: Faults): void {
-  const prompts = promptsPerStep(settings);
+/** A step that compares answers to more prompts than there are rows would never be completed. */
+function judgeStep(settings: StepSettings, strategy: string, data: TrainingData, faults: Faults): void {
+  const prompts = promptsPerStep(settings, strategy);
   const rows = trainingRows(data.numExamples, settings.eval_split);
   if (prompts !== null && prompts > rows) {
     faults.add(
       'gradient_accumulation_steps',
-      `a step of rlhf takes ${prompts} prompts (per_device_train_batch_size × gradient_accumulation_steps, shared by the answers to each), and ${rows} rows are trained; lower one of the two`,
+      `a step of ${strategy} takes ${prompts} prompts (per_device_train_batch_size × gradient_accumulation_steps, shared by the answers to each), and ${rows} rows are trained; lower one of the two`,
     );
   }
 }

@@ -1,5 +1,5 @@
 import { type Settings, type SettingValues, settings as table } from '../../contract/settings.ts';
-import { answersPerPrompt, shareOfStep } from '../../contract/training/steps.ts';
+import { comparesAnswers, mostAnswers, promptsPerStep, shareOfStep } from '../../contract/training/steps.ts';
 import type { Faults } from '../../faults.ts';
 import { defaultStrategy } from '../machine/trainer-registry.ts';
 import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
@@ -112,6 +112,19 @@ const rules: readonly Rule[] = [
     broken: ({ settings, strategy }) => settings.beta !== table.beta.recommended && strategy !== 'dpo',
     message: 'beta is a setting of the strategy dpo; leave it out, or set strategy to dpo',
   },
+  ...(['graders', 'group_size', 'kl_beta', 'max_answer_tokens'] as const).map(
+    (name): Rule => ({
+      fields: [name, 'strategy'],
+      broken: ({ settings, strategy }) => settings[name] !== table[name].recommended && strategy !== 'grpo',
+      message: `${name} is a setting of the strategy grpo; leave it out, or set strategy to grpo`,
+    }),
+  ),
+  {
+    fields: ['graders', 'strategy'],
+    broken: ({ settings, strategy }) => strategy === 'grpo' && settings.graders === null,
+    message:
+      'grpo learns from what graders say of answers; name at least one, such as [{"name": "a stored grader"}]',
+  },
   {
     fields: ['use_8bit', 'strategy'],
     broken: ({ asked, strategy }) => strategy === 'qlora' && asked.use_8bit,
@@ -180,11 +193,22 @@ const rules: readonly Rule[] = [
     message: 'fp16 needs an NVIDIA GPU; leave it out, or set bf16',
   },
   {
-    fields: ['gradient_accumulation_steps', 'per_device_train_batch_size', 'strategy', 'compute_specs'],
-    broken: (judged) =>
-      judged.strategy === 'rlhf' && !answersPerPrompt.some((count) => rowsPerStep(judged) % count === 0),
-    message: (judged) =>
-      `rlhf compares ${answersPerPrompt.at(-1)} to ${answersPerPrompt[0]} answers to a prompt within a step, and per_device_train_batch_size × gradient_accumulation_steps is ${rowsPerStep(judged)}; make it a multiple of ${answersPerPrompt.join(', ')}`,
+    fields: [
+      'gradient_accumulation_steps',
+      'per_device_train_batch_size',
+      'group_size',
+      'strategy',
+      'compute_specs',
+    ],
+    broken: ({ settings, strategy }) =>
+      strategy != null && comparesAnswers(strategy) && promptsPerStep(settings, strategy) === null,
+    message: (judged) => {
+      const most = mostAnswers[judged.strategy ?? ''] ?? 0;
+      const { group_size: asked } = judged.settings;
+      const counts = asked === null ? `2 to ${most}` : String(asked);
+      const some = Array.from({ length: most - 1 }, (_, index) => most - index);
+      return `${judged.strategy} compares ${counts} answers to a prompt within a step, and per_device_train_batch_size × gradient_accumulation_steps is ${rowsPerStep(judged)}; make it a multiple of ${asked ?? some.join(', ')}`;
+    },
   },
 ];
 

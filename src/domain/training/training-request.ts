@@ -11,6 +11,7 @@ import {
   settingNames,
   settings,
 } from '../../contract/settings.ts';
+import { graderDefinition } from '../graders/grader-definition.ts';
 
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
@@ -47,6 +48,28 @@ function numberSchema(
   return kind === 'integer' ? v.pipe(v.number(), low, high, whole(name)) : v.pipe(v.number(), low, high);
 }
 
+/** A grader with its weight. */
+const weighted = v.pipe(
+  v.strictObject({
+    name: v.optional(text(64)),
+    grader: v.optional(graderDefinition),
+    weight: v.optional(v.pipe(v.number(), v.minValue(-100), v.maxValue(100))),
+  }),
+  v.check(
+    ({ name, grader }) => (name === undefined) !== (grader === undefined),
+    'must have either the "name" of a stored grader, or a definition in "grader"',
+  ),
+);
+const named = v.union([text(64), weighted]);
+/** This, or the name alone; what is wrong with a definition is told by its place. */
+const weightedGrader: typeof named = {
+  ...named,
+  '~run': (dataset, config) =>
+    typeof dataset.value === 'object'
+      ? (weighted['~run'](dataset, config) as ReturnType<(typeof named)['~run']>)
+      : named['~run'](dataset, config),
+};
+
 /** The schema of a setting's values. */
 export const settingSchema = (name: SettingName): v.GenericSchema => schemaOf(name, settings[name]);
 
@@ -67,6 +90,8 @@ function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
         v.minLength(setting.minItems, 'must name at least one module'),
         v.maxLength(setting.maxItems),
       );
+    case 'graders':
+      return v.pipe(v.array(weightedGrader), v.minLength(1), v.maxLength(setting.maxItems));
   }
 }
 

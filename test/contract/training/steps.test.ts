@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
+  comparesAnswers,
   heldOutRows,
   promptsPerStep,
   type StepSettings,
@@ -16,12 +17,12 @@ import { root } from '../../service.ts';
 const program = `
 import json, sys
 from types import SimpleNamespace
-from trainer.data.steps import held_out_rows, planned, prompts_per_step, share_of_step
+from trainer.data.steps import GENERATIONS, held_out_rows, planned, prompts_per_step, share_of_step
 asked = json.load(sys.stdin)
 for settings in asked["settings"]:
     settings = SimpleNamespace(**settings)
     for strategy in asked["strategies"]:
-        if strategy == "rlhf" and prompts_per_step(settings) is None:
+        if strategy in GENERATIONS and prompts_per_step(settings, strategy) is None:
             print("null")
             continue
         print(json.dumps([planned(settings, strategy, rows) for rows in range(asked["from"], asked["to"] + 1)]))
@@ -32,7 +33,7 @@ for split in asked["splits"]:
 
 const [from, to] = [10, 1000];
 const sizes = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-const strategies = ['sft', 'qlora', 'dpo', 'rlhf'];
+const strategies = ['sft', 'qlora', 'dpo', 'rlhf', 'grpo'];
 const splits = [0, 0.001, 0.05, 0.1, 0.15, 0.2, 0.25, 1 / 3, 0.5, 0.9, 0.999];
 const settings: StepSettings[] = [];
 for (const eval_split of splits) {
@@ -53,11 +54,16 @@ for (const eval_split of splits) {
         max_steps: -1,
         per_device_train_batch_size: batch,
         gradient_accumulation_steps: accumulation,
+        group_size: null,
       });
     }
   }
 }
 settings.push({ ...(settings[0] as StepSettings), max_steps: 77 });
+settings.push(
+  { ...(settings[0] as StepSettings), group_size: 4 },
+  { ...(settings[0] as StepSettings), group_size: 16 },
+);
 
 /** JSON as JavaScript writes it. */
 const packed = (json = '') => JSON.stringify(JSON.parse(json));
@@ -74,7 +80,7 @@ test(`every size from ${from} to ${to}, with ${settings.length} settings of each
   for (const one of settings) {
     for (const strategy of strategies) {
       const counted =
-        strategy === 'rlhf' && promptsPerStep(one) === null
+        comparesAnswers(strategy) && promptsPerStep(one, strategy) === null
           ? null
           : sizes.map((rows) => totalSteps(one, strategy, rows));
       if (JSON.stringify(counted) !== lines[line])

@@ -18,6 +18,7 @@ const needOf = (
       per_device_train_batch_size: 1,
       gradient_accumulation_steps: 8,
       eval_split: 0,
+      group_size: null,
       optim: 'adamw_torch',
       save_steps: null,
       save_total_limit: 2,

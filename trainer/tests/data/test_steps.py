@@ -49,7 +49,7 @@ def test_a_step_of_rlhf_that_takes_more_prompts_than_there_are_is_refused(models
         per_device_train_batch_size=16,
         gradient_accumulation_steps=8,
     )
-    assert prompts_per_step(read_spec(path).settings) == 32
+    assert prompts_per_step(read_spec(path).settings, "rlhf") == 32
     assert jobs.train(path) == 1
     line = jobs.journal(path)[-1]
     assert (line["type"], line["code"]) == ("failed", "unsupported")

@@ -24,8 +24,16 @@ TASKS = {
     },
 }
 ARCHITECTURES = ("llama", "qwen3", "gemma3", "gpt2", "t5", "bart", "bert")
-STRATEGIES = ("sft", "qlora", "dpo", "rlhf")
+STRATEGIES = ("sft", "qlora", "dpo", "rlhf", "grpo")
 PROVIDERS = ("standard", "accelerated")
+# What rewards the answers of `grpo`.
+ALIKE = {
+    "type": "text_similarity",
+    "name": "alike",
+    "input": "{{sample.output_text}}",
+    "reference": "{{item.reply}}",
+    "evaluation_metric": "fuzzy_match",
+}
 # The tasks that architectures which do not simply continue a text are trained for, by `sft` alone.
 HEADED = {
     "t5": tuple(TASKS),
@@ -38,6 +46,7 @@ TRAINED = {
     ("text-generation", "qlora", "qwen3"),
     ("text-generation", "dpo", "gemma3"),
     ("text-generation", "rlhf", "llama"),
+    ("text-generation", "grpo", "qwen3"),
     ("summarization", "sft", "bart"),
     ("summarization", "qlora", "llama"),
     ("extractive-question-answering", "sft", "gpt2"),
@@ -80,9 +89,9 @@ def expected(task, strategy, provider, kind):
         # Where there is a GPU, what it trains is what it says it has kernels for.
         if not available:
             return reason
-        if kind in HEADED or kind == "gpt2" or strategy == "rlhf":
+        if kind in HEADED or kind == "gpt2" or strategy in ("rlhf", "grpo"):
             return "accelerated"
-    if strategy in ("dpo", "rlhf") and task != "text-generation":
+    if strategy in ("dpo", "rlhf", "grpo") and task != "text-generation":
         return f"{strategy} does not support {task}"
     if kind in HEADED and (strategy != "sft" or task not in HEADED[kind]):
         return f"cannot be trained for {task} with the strategy {strategy}"
@@ -112,6 +121,8 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
     rows = rows_of(task, 30)
     if pairs:
         rows = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in sentences(30)]
+    elif strategy == "grpo":
+        rows = [{"prompt": text, "reply": reply} for text, reply in sentences(30)]
     apart = provider == "standard" and (task, strategy, kind) in VALIDATED_APART
     top = {"task": task, "strategy": strategy, "provider": provider}
     spec = jobs.make(
@@ -126,6 +137,8 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         max_seq_length=64 if provider == "accelerated" else -1,
         device="auto" if provider == "accelerated" else "cpu",
         bf16=None if provider == "accelerated" else False,
+        graders=[{"grader": ALIKE}] if strategy == "grpo" else None,
+        max_answer_tokens=16,
     )
     code, refusal = jobs.train(spec), expected(task, strategy, provider, kind)
     last = jobs.journal(spec)[-1]
@@ -139,7 +152,11 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
     steps = jobs.journal(spec, "metric")
     assert [line["step"] for line in steps] == [1, 2] and steps[-1]["tokens"] > 0
     evaluation = jobs.journal(spec, "eval")[-1]
-    wanted = {"rlhf": {"reward", "kl"}, "dpo": {"eval_loss", "rewards/margins"}}.get(strategy, METRICS[task])
+    wanted = {
+        "rlhf": {"reward", "kl"},
+        "grpo": {"reward", "kl"},
+        "dpo": {"eval_loss", "rewards/margins"},
+    }.get(strategy, METRICS[task])
     assert wanted <= set(evaluation["metrics"]), evaluation["metrics"]
     if strategy == "rlhf":
         assert 0 <= jobs.journal(spec)[-1]["metrics"]["reward_model_accuracy"] <= 1
@@ -151,7 +168,8 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         assert samples == ["\n\n".join(row[field] for field in fields) for row in rows[24:27]]
     shown = [line for line in jobs.journal(spec, "sample") if line["step"] == 0]
     assert [line["prompt"] for line in shown] == samples, "the base model answers the same"
-    assert all(line["reference"] and line["file"] is None for line in shown)
+    assert all((line["reference"] is None) == (strategy == "grpo") for line in shown)
+    assert all(line["file"] is None for line in shown)
     assert (tmp_path / "artifacts" / "adapter" / "adapter_model.safetensors").stat().st_size > 0
     source = json.loads((tmp_path / "artifacts" / "template.json").read_text())["source"]
     assert source == ("plain" if kind in HEADED else "hone")

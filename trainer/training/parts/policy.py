@@ -1,19 +1,22 @@
-"""RLOO without padding: each prompt is computed once for all of its answers.
+"""RLOO and GRPO without padding: each prompt is computed once for all of its answers.
 
 Imports torch; import it inside functions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import torch
 
-from trainer.libraries.trl import PolicySteps
+from trainer.libraries.trl import GroupSteps, PolicySteps
 from trainer.padding_free.answers import token_log_probabilities
 from trainer.padding_free.continuing import RandomSampler, continue_prompts
 from trainer.training.parts.part import Part, training_precision
+from trainer.training.random_state import random_state_of_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,6 +28,8 @@ class Policy(PolicySteps, Part):
     """The same answers for the same random numbers, and the same loss, as TRL's RLOO trainer has."""
 
     job: Job
+    # Whether the library computes the answers by the policy before it trains on them.
+    computes_first = True
 
     # Of the last answers: by row its index in what follows, their log-probabilities and entropies.
     _known: tuple[dict[tuple[int, ...], int], list[Tensor], list[Tensor] | None] | None = None
@@ -44,8 +49,12 @@ class Policy(PolicySteps, Part):
             step=lambda done: self.job.beat_or_stop(),
         )
 
-    def before_answers(self) -> None:
-        self._known, self._is_policy = None, True
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        self._known, self._is_policy = None, self.computes_first
+        # A run that is stopped meanwhile draws the same numbers again.
+        with random_state_of_whole():
+            yield
 
     def answer_log_probabilities(
         self, rows: list[list[int]], prompts: list[int], answered: Tensor, most: int | None, figures: bool
@@ -102,6 +111,12 @@ class Policy(PolicySteps, Part):
         assert entropies is not None
         indices = [known[tuple(row)] for row in rows]
         return [found[at] for at in indices], [entropies[at] for at in indices]
+
+
+class GroupPolicy(GroupSteps, Policy):
+    """The same for TRL's GRPO trainer, which computes the answers again only where it trains on them."""
+
+    computes_first = False
 
 
 def _padded(rows: list[Tensor], where: Tensor) -> Tensor:

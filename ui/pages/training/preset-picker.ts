@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { type PresetName, presetNames, presets } from '../../../src/contract/training/presets.ts';
+import { comparesAnswers } from '../../../src/contract/training/steps.ts';
 import { formatCount, formatDuration, formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { option } from '../../elements/parts.ts';
@@ -24,7 +25,7 @@ export class PresetPicker extends LightElement {
 
   protected override render(): TemplateResult | typeof nothing {
     const { strategy, preset } = draft.value;
-    if (strategy === 'rlhf') return nothing;
+    if (comparesAnswers(strategy)) return nothing;
     return html`<div class="form-row">
       <span class="form-row-label" id="preset">Training</span>
       <div class="options presets" role="radiogroup" aria-labelledby="preset">

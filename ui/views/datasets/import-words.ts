@@ -23,6 +23,7 @@ const shapes: Readonly<Record<string, string>> = {
   'question-answer': 'questions with answers in a context',
   preference: 'preferences',
   text: 'plain text',
+  prompt: 'prompts',
 };
 
 const targets: Readonly<Record<RowShape, string>> = {
@@ -31,6 +32,7 @@ const targets: Readonly<Record<RowShape, string>> = {
   preference: 'Preferences',
   messages: 'Conversations',
   text: 'Plain text',
+  prompt: 'Prompts, for graders',
 };
 
 /** A row shape as a choice. */

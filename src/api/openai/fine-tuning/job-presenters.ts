@@ -16,6 +16,7 @@ export function numberIn(id: string, prefix: 'ftjob-' | 'ftevent-'): number | nu
 const methods: Readonly<Record<string, 'supervised' | 'dpo' | 'reinforcement'>> = {
   dpo: 'dpo',
   rlhf: 'reinforcement',
+  grpo: 'reinforcement',
 };
 
 /** Times in Unix seconds; the number of tokens counts those of the prompts, too. */

@@ -7,4 +7,5 @@ export const answerFields: Readonly<Record<RowShape, readonly string[]>> = {
   preference: ['chosen', 'rejected'],
   messages: [],
   text: ['text'],
+  prompt: [],
 };

@@ -1,7 +1,7 @@
 import { messageFaults } from './conversation-rules.ts';
 
 /**
- * The errors of a list in a field of a preference: `prompt` is a conversation up to the user's last message or the
+ * The errors of a list in a field of a preference or a prompt: `prompt` is a conversation up to the user's last message or the
  * results of tools, `chosen` and `rejected` are each one message of the assistant. Empty if there are none.
  */
 export function preferenceFaults(messages: readonly unknown[], field: string): string[] {

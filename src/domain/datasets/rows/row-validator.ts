@@ -69,10 +69,10 @@ export function createRowValidator(allowed: readonly RowShape[] | null) {
         fail(line, field, `missing required field "${field}"${otherShape(row, shape)}`);
       } else if (field === 'messages') {
         for (const fault of conversationFaults(value, field)) fail(line, field, fault);
-      } else if (shape === 'preference' && Array.isArray(value)) {
+      } else if (promptShapes.includes(shape) && Array.isArray(value)) {
         for (const fault of preferenceFaults(value, field)) fail(line, field, fault);
       } else if (typeof value !== 'string') {
-        const wanted = shape === 'preference' ? 'a string or a list of messages' : 'a string';
+        const wanted = promptShapes.includes(shape) ? 'a string or a list of messages' : 'a string';
         fail(line, field, `field "${field}" must be ${wanted}, found ${kindOf(value)}`);
       } else if (hasHalfCharacter(value)) {
         fail(line, field, `field "${field}" ${halfCharacter}`);
@@ -147,12 +147,17 @@ function readRow(bytes: Buffer, line: number): Record<string, unknown> | string 
   return isObject ? (row as Record<string, unknown>) : `expected a JSON object, found ${kindOf(row)}`;
 }
 
+/** Those whose fields may be messages. */
+const promptShapes: readonly RowShape[] = ['preference', 'prompt'];
+
 const hasShape = (row: Record<string, unknown>, shape: RowShape) =>
   rowShapes[shape].every((field) => Object.hasOwn(row, field));
 
 /** The first allowed shape that a row has; if it has another, the first allowed one, which names what is missing. */
 function shapeOf(row: Record<string, unknown>, allowed: readonly RowShape[] | null): RowShape | null {
-  const found = (allowed ?? rowShapeNames).find((shape) => hasShape(row, shape));
+  // The prompts of other tools are imported.
+  const possible = allowed ?? rowShapeNames.filter((shape) => shape !== 'prompt' || !isForeign(row));
+  const found = possible.find((shape) => hasShape(row, shape));
   return found ?? (allowed !== null && !isForeign(row) ? (allowed[0] ?? null) : null);
 }
 
@@ -160,7 +165,10 @@ const isForeign = (row: Record<string, unknown>) => foreignShapeOf(row) !== unde
 
 /** Names the shape of a row that has another one than it should. */
 function otherShape(row: Record<string, unknown>, wanted: RowShape): string {
-  const other = rowShapeNames.find((shape) => shape !== wanted && hasShape(row, shape));
+  const fields: readonly string[] = rowShapes[wanted];
+  const other = rowShapeNames.find(
+    (shape) => hasShape(row, shape) && !rowShapes[shape].every((field) => fields.includes(field)),
+  );
   return other === undefined ? '' : ` (the row is of another shape: ${rowShapes[other].join(', ')})`;
 }
 

@@ -335,4 +335,26 @@ test('a row that names __proto__ is a row like others', () => {
   assert.is(validation.valid, false);
 });
 
+test('rows of a prompt may be texts or conversations, with any further columns', () => {
+  const asked = [{ role: 'user', content: 'a' }];
+  const text = (...others: object[]) =>
+    [...Array.from({ length: 9 }, (_, at) => ({ prompt: `p${at}`, answer: at })), ...others]
+      .map((one) => JSON.stringify(one))
+      .join('\n');
+  const { valid, shape } = validate(text({ prompt: asked, answer: [1] }));
+  assert.equal([valid, shape], [true, 'prompt']);
+  assert.equal(
+    messages(validate(text({ prompt: 5 }, { answer: 1 }, { prompt: [{ role: 'assistant', content: 'a' }] }))),
+    [
+      'Line 10: field "prompt" must be a string or a list of messages, found a number',
+      'Line 11: missing required field "prompt"',
+      'Line 12: field "prompt" must end with a message of the user, found one of the assistant',
+    ],
+  );
+  // Pairs have prompts, too, and the rows of other tools are imported.
+  const pairs = Array(10).fill('{"prompt": "p", "chosen": "c", "rejected": "r"}').join('\n');
+  assert.equal([validate(pairs).shape, validate(pairs, ['prompt']).shape], ['preference', 'prompt']);
+  assert.is(validate(Array(10).fill('{"prompt": "p", "completion": "c"}').join('\n')).shape, null);
+});
+
 test.run();

@@ -1,0 +1,42 @@
+import { missingColumn } from '../../contract/graders/templates.ts';
+import type { WeightedGrader } from '../../contract/settings.ts';
+import type { Faults } from '../../faults.ts';
+import { readRow } from '../datasets/rows/read-row.ts';
+import type { GraderDefinition } from '../graders/grader-definition.ts';
+import type { Graders } from '../graders/graders.ts';
+
+/**
+ * The graders of a run as definitions with names and weights, so that the trainer reads no database. Adds an error for each
+ * that there is not, that comes twice, or that names a column which the first row of the dataset does not have.
+ * @param rows the path of the dataset, if it is known.
+ */
+export async function runGraders(
+  wanted: readonly WeightedGrader[],
+  graders: Pick<Graders, 'get'>,
+  rows: string | null,
+  faults: Faults,
+): Promise<WeightedGrader[]> {
+  const row = await firstRow(rows);
+  const found: { readonly grader: GraderDefinition & { readonly name: string }; readonly weight: number }[] =
+    [];
+  for (const one of wanted) {
+    const { name, grader, weight = 1 } = typeof one === 'string' ? { name: one } : one;
+    await faults.of('graders', async () => {
+      // The schema of the request has read it.
+      const given =
+        grader === undefined ? graders.get(name as string).definition : (grader as GraderDefinition);
+      const definition = { ...given, name: given.name ?? given.type };
+      const fault = row === null ? null : missingColumn(definition, row);
+      if (fault !== null) faults.add('graders', `the grader ${definition.name} ${fault}`);
+      if (found.some((other) => other.grader.name === definition.name))
+        faults.add('graders', `the grader ${definition.name} is named twice`);
+      found.push({ grader: definition, weight });
+    });
+  }
+  return found;
+}
+
+async function firstRow(path: string | null): Promise<Readonly<Record<string, unknown>> | null> {
+  const text = path === null ? null : await readRow(path, 1, new AbortController().signal);
+  return text === null || text.trim() === '' ? null : JSON.parse(text);
+}

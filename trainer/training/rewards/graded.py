@@ -1,0 +1,164 @@
+"""Graders as the rewards of a training, and whether they tell its answers apart."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from trainer.data import thinking
+from trainer.grading.grade import check, grade
+from trainer.grading.score import Sample
+from trainer.grading.template import columns_of
+from trainer.libraries.trl import answers_to
+from trainer.protocol.failures import Failure
+from trainer.training.generate import answer_text, shown_text, without_reasoning
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import Trainer
+
+    from trainer.data.job import Job
+    from trainer.grading.score import Score
+
+# The trial before the first step: answers to each row, rows that are answered at once, and at most.
+TRIED_ANSWERS = 8
+TRIED_ROWS = 4
+MOST_TRIED_ROWS = 16
+# Scores that are nearer are the same.
+SAME = 1e-9
+# Most characters of an answer in a message.
+SHOWN_CHARACTERS = 60
+
+# Scores of answers to one prompt each: prompts, answers, the tokens of these, and more by name.
+Reward = Callable[..., list[float | None]]
+
+
+class Graders:
+    """The graders of a job, each with the weight of its scores in the reward."""
+
+    def __init__(self, job: Job) -> None:
+        given: list[dict[str, Any]] = job.settings.graders or []
+        if not given:
+            raise Failure("unsupported", "grpo needs graders, and the run has none.", "Name some in graders.")
+        self._job = job
+        self._definitions = [use["grader"] for use in given]
+        for definition in self._definitions:
+            fault = check(definition)
+            if fault is not None:
+                raise Failure(
+                    "unsupported", f"The grader {definition['name']}: {fault}", "Choose another one."
+                )
+        self.weights = [float(use.get("weight", 1.0)) for use in given]
+        self.names = [str(definition["name"]) for definition in self._definitions]
+        self._columns = dict(zip(self.names, map(columns_of, self._definitions), strict=True))
+        self._decode = thinking.decoder(job.tokenizer, job.template.thinking)
+        self._stops = [job.tokenizer.convert_tokens_to_ids(stop) for stop in job.template.stop]
+        self._warned: set[str] = set()
+
+    def functions(self) -> list[Reward]:
+        """A reward function of the library for each grader, under its name."""
+        return [
+            self._function(name, definition)
+            for name, definition in zip(self.names, self._definitions, strict=True)
+        ]
+
+    def require_columns(self, row: Mapping[str, Any]) -> None:
+        """Failure `bad_dataset_row` when a grader names a column that the row does not have."""
+        for name, columns in self._columns.items():
+            missing = next((column for column in sorted(columns) if column not in row), None)
+            if missing is not None:
+                raise Failure(
+                    "bad_dataset_row",
+                    f"the grader {name} names the column {missing}, which the row does not have. Its columns "
+                    f"are {', '.join(row)}.",
+                    "Add the column, or change the grader.",
+                )
+
+    def text(self, tokens: list[int]) -> str:
+        """An answer as it is graded: without its reasoning and its end."""
+        return without_reasoning(self._job, answer_text(self._decode, tokens, self._stops))
+
+    def scores(self, item: dict[str, Any], text: str) -> list[Score]:
+        """The score of an answer by each grader; `item` is the row of its prompt."""
+        return [grade(definition, item, Sample(text)) for definition in self._definitions]
+
+    def reward(self, scores: list[Score]) -> float:
+        """The weighted sum of those that are no errors."""
+        pairs = zip(scores, self.weights, strict=True)
+        return sum(weight * score.value for score, weight in pairs if score.error is None)
+
+    def _function(self, name: str, definition: dict[str, Any]) -> Reward:
+        def scored(
+            completion_ids: list[list[int]],
+            item: list[str],
+            log_metric: Callable[[str, float], None],
+            **_: object,
+        ) -> list[float | None]:
+            found = []
+            for tokens, row in zip(completion_ids, item, strict=True):
+                self._job.beat_or_stop()
+                found.append(grade(definition, json.loads(row), Sample(self.text(tokens))))
+            errors = [score.error for score in found if score.error is not None]
+            if errors:
+                log_metric(f"rewards/{name}/errors", len(errors) / len(found))
+                self._warn(name, errors[0])
+            return [score.value if score.error is None else None for score in found]
+
+        scored.__name__ = name
+        return scored
+
+    def _warn(self, name: str, error: str) -> None:
+        """Warns of the first error of a grader; the figures tell the share of the others."""
+        if name not in self._warned:
+            self._warned.add(name)
+            self._job.warn("grader_error", f"The grader {name} could not score an answer: {error}")
+
+
+def refuse_equal_rewards(job: Job, trainer: Trainer, prompts: Dataset, graders: Graders) -> None:
+    """Failure `no_reward_spread` when the answers to each of some `prompts` have equal rewards among
+    themselves: then no answer is better than another. Leaves the random state as it is."""
+    from trainer.training.random_state import kept_random_state
+
+    count = min(len(prompts), MOST_TRIED_ROWS)
+    taken = random.Random(job.settings.seed).sample(range(len(prompts)), count)
+    tried: list[tuple[str, list[tuple[str, float, list[Score]]]]] = []
+    for start in range(0, count, TRIED_ROWS):
+        job.phase("probe", start / count, f"{TRIED_ANSWERS} answers to each of a few rows are graded")
+        rows = prompts.select(taken[start : start + TRIED_ROWS])
+        with kept_random_state():
+            answers = answers_to(trainer, [text for text in rows["prompt"] for _ in range(TRIED_ANSWERS)])
+        for at, row in enumerate(rows):
+            item, group = json.loads(row["item"]), []
+            for tokens in answers[at * TRIED_ANSWERS : (at + 1) * TRIED_ANSWERS]:
+                job.beat_or_stop()
+                text = graders.text(tokens)
+                scores = graders.scores(item, text)
+                group.append((text, graders.reward(scores), scores))
+            rewards = [reward for _, reward, _ in group]
+            if max(rewards) - min(rewards) > SAME:
+                return
+            tried.append((shown_text(job.messages(item)[:-1]), group))
+    raise _refusal(graders, tried)
+
+
+def _refusal(graders: Graders, tried: list[tuple[str, list[tuple[str, float, list[Score]]]]]) -> Failure:
+    errors = {
+        name: score.error
+        for _, group in tried
+        for _, _, scores in group
+        for name, score in zip(graders.names, scores, strict=True)
+        if score.error is not None
+    }
+    shown = [
+        f"{prompt!r}: " + ", ".join(f"{text[:SHOWN_CHARACTERS]!r} ({reward:g})" for text, reward, _ in group)
+        for prompt, group in tried
+    ]
+    said = "".join(f" The grader {name} could not score answers: {error}" for name, error in errors.items())
+    return Failure(
+        "no_reward_spread",
+        f"The {TRIED_ANSWERS} answers to each of {len(tried)} rows have equal rewards, so there is nothing "
+        f"to learn from. To {shown[0]}.{said}",
+        evidence="\n".join(shown),
+    )
