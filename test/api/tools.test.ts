@@ -13,6 +13,11 @@ const mistral = `{% if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}{% endif %}{
 /** As DeepSeek's, which takes arguments as a text. */
 const deepseek = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% for call in message.tool_calls or [] %}{{ '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + call.function.name + '<｜tool▁sep｜>' + call.function.arguments + '<｜tool▁call▁end｜><｜tool▁calls▁end｜>' }}{% endfor %}{{ message.content }}{% endfor %}`;
 const gemma = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% for call in message.tool_calls or [] %}{{ '<start_function_call>call:' + call.function.name + '{' }}{% for key in call.function.arguments %}{{ key }}:<escape>{{ call.function.arguments[key] }}<escape>{% endfor %}}<end_function_call>{% endfor %}{{ message.content }}{% endfor %}`;
+/** As those of GLM 4.5, LFM2 and Command R7B, in what they list and in the marks of their calls. */
+const [glm, lfm2, command] = ['<tool_call>N\\n<arg_key>', '<|tool_call_start|>', '<|START_ACTION|>'].map(
+  (mark) =>
+    `{% for tool in tools or [] %}{{ tool.function.name }}{{ '${mark}' }}{% endfor %}{% for message in messages %}{{ message.content }}{% endfor %}`,
+);
 
 /** As Llama's, whose calls begin with a bracket alone. */
 const llama = `{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}{% if message.tool_calls %}ipython{"name": "{{ message.tool_calls[0].function.name }}", "parameters": {{ message.tool_calls[0].function.arguments | tojson }}}{% else %}{{ message.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}#{% endif %}`;
@@ -24,8 +29,8 @@ let client: OpenAI;
 
 test.before(async () => {
   const dataDir = temporaryFolder();
-  for (const [name, chatTemplate] of Object.entries({ qwen, mistral, deepseek, gemma }))
-    storeModel(dataDir, name, undefined, { context: 4096, layers: 1, chatTemplate });
+  for (const [name, chatTemplate] of Object.entries({ qwen, mistral, deepseek, gemma, glm, lfm2, command }))
+    storeModel(dataDir, name, undefined, { context: 4096, layers: 1, chatTemplate: chatTemplate as string });
   const next = (token: number) => (token === hash ? bracket : token === bracket ? hash : token) as number;
   storeModel(dataDir, 'llama', undefined, { context: 1024, layers: 1, chatTemplate: llama, next });
   storeModel(dataDir, 'plain');
@@ -48,7 +53,7 @@ type More = Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>;
 const named = { type: 'function' as const, function: { name: 'weather' } };
 
 test('an answer that must be a call is one, in the style of each model, whole and streamed', async () => {
-  for (const model of ['qwen', 'mistral', 'deepseek', 'gemma']) {
+  for (const model of ['qwen', 'mistral', 'deepseek', 'command', 'glm', 'gemma', 'lfm2']) {
     // Random weights find white space as likely as its absence: it may differ between two answers.
     const body = { ...asked, model, tool_choice: named, cache: false };
     const [choice] = (await client.chat.completions.create(body)).choices;
@@ -58,8 +63,9 @@ test('an answer that must be a call is one, in the style of each model, whole an
     if (call?.type !== 'function') throw new Error('no call of a function');
     assert.equal([others, call.function.name], [[], 'weather']);
     const given = JSON.parse(call.function.arguments);
-    // Gemma's notation is no JSON, and its grammar knows no schemas.
-    if (model !== 'gemma') {
+    // Some notations are no JSON, so that arguments come whole; the grammars of two know no schemas.
+    const isJson = !['glm', 'gemma', 'lfm2'].includes(model);
+    if (isJson || model === 'glm') {
       assert.equal(Object.keys(given), ['place', 'days']);
       assert.ok(['Oslo', 'Rome'].includes(given.place) && typeof given.days === 'boolean');
     }
@@ -79,7 +85,7 @@ test('an answer that must be a call is one, in the style of each model, whole an
       ends.add(choices[0]?.finish_reason ?? null);
     }
     assert.equal(JSON.parse(text), given);
-    assert.ok(pieces > (model === 'gemma' ? 1 : 3), `${pieces} pieces`);
+    assert.ok(pieces > (isJson ? 3 : 1), `${pieces} pieces`);
     assert.equal([...ends], [null, 'tool_calls']);
   }
 });
