@@ -36,6 +36,7 @@ const subjects = [
   'Leak of the hub token',
   'Token sent to another host',
   'API key of OpenAI',
+  'Key of a judge',
   'Hostile GGUF',
   'Hostile model configuration',
   'Huge file in a model',
