@@ -86,6 +86,24 @@ test('an agent trains a model on rows of its own and asks it', async () => {
     max_tokens: 8,
   });
   assert.type(answer.choices[0].message.content, 'string');
+  // Two evaluations with a grader of the user's, compared.
+  await service.call('POST', '/api/graders', {
+    ...{ type: 'string_check', name: 'right', operation: 'eq' },
+    ...{ input: '{{sample.output_text}}', reference: '{{item.output}}' },
+  });
+  assert.equal(
+    (await use(client, 'list_graders')).graders.map(({ name }: Json) => name),
+    ['right'],
+  );
+  for (const as_base of [false, true]) {
+    const evaluated = { dataset: 'mine.jsonl', graders: ['right'], rows: 4, model: models[0].name, as_base };
+    await use(client, 'evaluate_model', evaluated);
+  }
+  const compared = async () => (await use(client, 'compare_evaluations')).evaluations as Json[];
+  await until(async () => (await compared()).every(({ state }) => state === 'completed'), 'both are scored');
+  const [one, other] = await compared();
+  assert.is(one?.rows_digest, other?.rows_digest);
+  assert.type(one?.figures['grader:right'], 'number');
   await client.close();
 });
 

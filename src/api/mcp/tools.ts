@@ -71,14 +71,21 @@ const operations: readonly ToolOperation[] = [
   {
     name: 'evaluate_model',
     title: 'Evaluate',
-    hint: 'To compare models, evaluate each on the same dataset.',
+    hint: 'To compare models, evaluate each on the same dataset. Graders by name score the answers, too.',
     operation: 'POST /api/evaluations',
+  },
+  {
+    name: 'compare_evaluations',
+    title: 'Compare evaluations',
+    hint: 'Figures of those with the same rows_digest can be compared.',
+    operation: 'GET /api/evaluations',
   },
   {
     name: 'get_evaluation',
     title: 'Evaluation',
     operation: 'GET /api/evaluations/{evaluation_id}',
   },
+  { name: 'list_graders', title: 'Graders', operation: 'GET /api/graders' },
   {
     name: 'export_model',
     title: 'Export',
