@@ -99,9 +99,16 @@ export const journalLines = {
   eval: { step: 'integer', epoch: 'number', metrics: 'numbers' },
   /**
    * An answer of the model at a step; at step 0, that is the base model. `reference` is the answer that is wanted, if it
-   * is known, and `file` the quantization of the exported file that answered, if that did.
+   * is known, `file` the quantization of the exported file that answered, if that did, and `scores` are those by graders.
    */
-  sample: { step: 'integer', prompt: 'text', text: 'text', reference: 'text??', file: 'text??' },
+  sample: {
+    step: 'integer',
+    prompt: 'text',
+    text: 'text',
+    reference: 'text??',
+    file: 'text??',
+    scores: 'numbers??',
+  },
   /** `path` is relative to the job folder. */
   checkpoint: { step: 'integer', path: 'text', reason: checkpointReasons, best: 'boolean' },
   artifact: { kind: artifactKinds, path: 'text', bytes: 'integer', quantization: 'text?' },

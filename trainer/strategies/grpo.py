@@ -84,7 +84,7 @@ class Grpo:
         fuse_layers_for_pairs(trainer.model, pairs, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
         answers = partial(generate_answers, job, trainer.model)
-        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders.of_sample)
         if job.resume is None:
             refuse_equal_rewards(job, trainer, training, graders)
         result = fit(trainer, job)

@@ -46,6 +46,8 @@ class Shown:
 
     prompt: Prompt
     reference: str | None
+    # The row that graders score answers by.
+    item: Row | None = None
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -118,7 +120,7 @@ def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
         rows = [Shown(*_halves(row["text"])) for row in found]
         written = [row.reference or "" for row in rows]
     elif job.shape == "prompt":
-        rows = [Shown(job.messages(row)[:-1], None) for row in found]
+        rows = [Shown(job.messages(row)[:-1], None, row) for row in found]
         return rows, min(MAX_NEW_TOKENS, job.settings.max_answer_tokens)
     else:
         conversations = [job.messages(row) for row in found]
@@ -173,7 +175,7 @@ def _halves(text: str) -> tuple[str, str]:
 class PromptAnswers:
     """What the model of `trainer` answers to the prompts of its run: in evaluations, of which the first is
     that of the base model, and for checkpoints. `answers` generates them, each of up to so many tokens, and
-    tells how many are done."""
+    tells how many are done; `score` gives the scores of one to a row by graders."""
 
     def __init__(
         self,
@@ -182,9 +184,10 @@ class PromptAnswers:
         training: Dataset,
         held_out: Dataset | None,
         answers: Callable[[list[Prompt], int, Done], list[str]],
+        score: Callable[[Row, str], dict[str, float | None]] | None = None,
     ) -> None:
         self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, training, held_out)
-        self._job, self._trainer, self._answers = job, trainer, answers
+        self._job, self._trainer, self._answers, self._score = job, trainer, answers, score
         # The step whose answers were shown last, and these.
         self._shown_at: int | None = None
         self._shown: list[str] = []
@@ -225,6 +228,7 @@ class PromptAnswers:
                 text=text,
                 reference=row.reference,
                 file=None,
+                scores=None if self._score is None or row.item is None else self._score(row.item, text),
             )
         if shown:
             self._shown = [given[json.dumps(row.prompt)] for row in shown]

@@ -86,13 +86,14 @@ export function applyLines(
         tell('metrics', { kind: 'eval', ...withoutHead(line) });
         break;
       case 'sample': {
-        const { reference, file, ...answer } = withoutHead(line);
+        const { reference, file, scores, ...answer } = withoutHead(line);
         tell('log', {
           level: 'info',
           kind: 'sample',
           ...answer,
           reference: reference ?? undefined,
           file: file ?? undefined,
+          scores: scores ?? undefined,
         });
         break;
       }

@@ -46,4 +46,5 @@ class Golden:
                 text=answer_text(decode, tokens, stops),
                 reference=row["reference"],
                 file=quantization,
+                scores=None,
             )

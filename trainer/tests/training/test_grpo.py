@@ -73,7 +73,9 @@ def test_a_step_tells_rewards_by_grader_their_spread_lengths_and_the_distance_fr
     begun, _, last = jobs.journal(short, "eval")
     assert begun["step"] == 0 and {"reward", "rewards/right/mean"} <= set(last["metrics"])
     assert jobs.journal(short)[-1]["metrics"]["reward"] == last["metrics"]["reward"]
-    assert jobs.journal(short, "sample")[0]["reference"] is None
+    sample = jobs.journal(short, "sample")[0]
+    assert sample["reference"] is None and set(sample["scores"]) == {"right", "brief"}
+    assert sample["scores"]["brief"] == (len(sample["text"]) <= 1)
 
 
 def test_a_resumed_run_has_the_same_figures(short, tmp_path):

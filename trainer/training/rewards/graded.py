@@ -80,9 +80,15 @@ class Graders:
         """An answer as it is graded: without its reasoning and its end."""
         return without_reasoning(self._job, answer_text(self._decode, tokens, self._stops))
 
-    def scores(self, item: dict[str, Any], text: str) -> list[Score]:
+    def scores(self, item: Mapping[str, Any], text: str) -> list[Score]:
         """The score of an answer by each grader; `item` is the row of its prompt."""
         return [grade(definition, item, Sample(text)) for definition in self._definitions]
+
+    def of_sample(self, item: Mapping[str, Any], answer: str) -> dict[str, float | None]:
+        """The scores of a whole answer by name, None where a grader cannot score it."""
+        found = self.scores(item, without_reasoning(self._job, answer))
+        values = (score.value if score.error is None else None for score in found)
+        return dict(zip(self.names, values, strict=True))
 
     def reward(self, scores: list[Score]) -> float:
         """The weighted sum of those that are no errors."""

@@ -1,5 +1,6 @@
 import { html, type TemplateResult } from 'lit';
 import type { LogFrame } from '../../api/frames.ts';
+import { formatNumber } from '../../elements/format.ts';
 import { empty } from '../../elements/parts.ts';
 import type { Run } from '../../state/runs/run.ts';
 
@@ -9,6 +10,7 @@ interface Stretch {
   readonly from: number;
   to: number;
   readonly file: string | undefined;
+  readonly scores: LogFrame['scores'];
 }
 
 function nameOf({ from, to, file }: Stretch): string {
@@ -17,16 +19,22 @@ function nameOf({ from, to, file }: Stretch): string {
   return `${from === 0 ? 'Base model' : `Steps ${from}`} to ${from === 0 ? `step ${to}` : to}`;
 }
 
+/** The scores by graders. */
+const scoresText = ({ scores = {} }: Stretch): string =>
+  Object.entries(scores)
+    .map(([name, score]) => ` · ${name} ${score === null ? 'not scored' : formatNumber(score)}`)
+    .join('');
+
 /** How the answers to the sample prompts changed during training. */
 export function runSamples(run: Run): TemplateResult {
   const prompts = new Map<string, Stretch[]>();
   for (const event of run.events) {
     if (event.type !== 'log' || event.kind !== 'sample') continue;
-    const { prompt = '', text = '', step = 0, file } = event as LogFrame;
+    const { prompt = '', text = '', step = 0, file, scores } = event as LogFrame;
     const stretches = prompts.get(prompt) ?? [];
     const last = stretches.at(-1);
     if (last?.text === text && last.file === file) last.to = step;
-    else stretches.push({ text, from: step, to: step, file });
+    else stretches.push({ text, from: step, to: step, file, scores });
     prompts.set(prompt, stretches);
   }
   if (prompts.size === 0) {
@@ -45,7 +53,7 @@ export function runSamples(run: Run): TemplateResult {
             .reverse()
             .map(
               (stretch) => html`<li>
-                <span class="eyebrow tabular">${nameOf(stretch)}</span>
+                <span class="eyebrow tabular">${nameOf(stretch)}${scoresText(stretch)}</span>
                 <span class="wrap sample-text"><bdi>${stretch.text === '' ? '(empty answer)' : stretch.text}</bdi></span>
               </li>`,
             )}

@@ -104,6 +104,8 @@ export const logFrame = v.strictObject({
   text: v.optional(v.string()),
   /** The answer that is wanted, where it is known. */
   reference: v.optional(v.string()),
+  /** Of a sample: its scores by graders. */
+  scores: v.optional(v.record(v.string(), v.nullable(v.number()))),
   /** The quantization of the exported file, where that answers. */
   file: v.optional(v.string()),
   /** For checkpoints. */
