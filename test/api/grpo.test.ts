@@ -59,6 +59,14 @@ test('what cannot be graded is told before a start', async () => {
     [{ graders: [] }, /graders/],
     [{ graders: ['unknown'] }, /There is no grader unknown/],
     [{ graders: ['brief', { grader: brief }] }, /brief is named twice/],
+    [
+      {
+        graders: [
+          { grader: { type: 'python', name: 'code', source: 'def grade(sample, item):\n  return 1.0' } },
+        ],
+      },
+      /runs Python or names a server; store it/,
+    ],
     [{ graders: [{ weight: 2 }] }, /either the .*name/],
     [{ graders: [{ grader: { ...never, operation: 'equals' } }] }, /operation/],
     [

@@ -36,7 +36,7 @@ export interface JudgedRequest extends JudgedChoices {
 /** What a request is validated against. */
 export interface Judges extends ChoiceJudges {
   readonly datasets: Datasets;
-  readonly graders: Pick<Graders, 'get'>;
+  readonly graders: Pick<Graders, 'get' | 'list'>;
   readonly sizeOf: SizeOf;
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { missingColumn } from '../../contract/graders/templates.ts';
 import type { WeightedGrader } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
@@ -12,7 +13,7 @@ import type { Graders } from '../graders/graders.ts';
  */
 export async function runGraders(
   wanted: readonly WeightedGrader[],
-  graders: Pick<Graders, 'get'>,
+  graders: Pick<Graders, 'get' | 'list'>,
   rows: string | null,
   faults: Faults,
 ): Promise<WeightedGrader[]> {
@@ -26,6 +27,15 @@ export async function runGraders(
       const given =
         grader === undefined ? graders.get(name as string).definition : (grader as GraderDefinition);
       const definition = { ...given, name: given.name ?? given.type };
+      if (
+        grader !== undefined &&
+        mustBeStored(given) &&
+        !graders.list().some((stored) => isDeepStrictEqual(stored.definition, definition))
+      )
+        faults.add(
+          'graders',
+          `the grader ${definition.name} runs Python or names a server; store it (POST /api/graders), and name it here`,
+        );
       const fault = row === null ? null : missingColumn(definition, row);
       if (fault !== null) faults.add('graders', `the grader ${definition.name} ${fault}`);
       if (found.some((other) => other.grader.name === definition.name))
@@ -35,6 +45,12 @@ export async function runGraders(
   }
   return found;
 }
+
+/** Whether not every client may define it (`Graders.requireAllowed`), so that a definition must be a stored one. */
+const mustBeStored = (grader: GraderDefinition): boolean =>
+  (grader.type === 'multi' ? Object.values(grader.graders) : [grader]).some(
+    (part) => part.type === 'python' || 'base_url' in part,
+  );
 
 async function firstRow(path: string | null): Promise<Readonly<Record<string, unknown>> | null> {
   const text = path === null ? null : await readRow(path, 1, new AbortController().signal);
