@@ -113,7 +113,9 @@ export function isRefused(operation: Operation, answer: Answer, status: number |
   // grader and a move tell what is wrong.
   else if (
     answer.status !== 200 ||
-    !/^\/api\/(estimate|keys|graders(\/test)?|base_models\/check|move\/.*)$/.test(operation.path)
+    !/^\/(api\/(estimate|keys|graders(\/test)?|base_models\/check|move\/.*)|v1\/fine_tuning\/alpha\/graders\/.*)$/.test(
+      operation.path,
+    )
   )
     assert.ok((answer.status >= 400 && answer.status < 500) || answer.status === 502, context);
 }

@@ -11,6 +11,13 @@ from functools import lru_cache
 
 from trainer.grading.score import GraderError
 
+
+class FormulaError(GraderError):
+    """A formula that cannot be read, or has no value."""
+
+    kind = "formula_parse_error"
+
+
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "min": min,
     "max": max,
@@ -37,20 +44,20 @@ def _parsed(formula: str) -> ast.expr:
         return ast.parse(formula.strip().replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise GraderError(f"The formula {formula!r} cannot be read: {reason}.") from error
+        raise FormulaError(f"The formula {formula!r} cannot be read: {reason}.") from error
 
 
 def compute(formula: str, values: Mapping[str, float]) -> float:
-    """The value of the formula. GraderError if it has none, such as for a division by zero."""
+    """The value of the formula. FormulaError if it has none, such as for a division by zero."""
     try:
         return float(_value(_parsed(formula), values))
     except (ArithmeticError, ValueError) as error:
         told = ", ".join(f"{name} = {value:g}" for name, value in values.items())
-        raise GraderError(f"The formula {formula!r} has no value with {told}: {error}.") from error
+        raise FormulaError(f"The formula {formula!r} has no value with {told}: {error}.") from error
 
 
 def check(formula: str, names: Collection[str]) -> None:
-    """GraderError if the formula is not written in these operators and functions and the `names`."""
+    """FormulaError if the formula is not written in these operators and functions and the `names`."""
     # Different values, so that differences are not 0.
     values = {name: 0.37 + 0.1 * at for at, name in enumerate(names)}
     node = _parsed(formula)
@@ -68,7 +75,7 @@ def _value(node: ast.expr, values: Mapping[str, float]) -> float:
             return values[name]
         case ast.Name(id=name):
             known = ", ".join(values) or "none"
-            raise GraderError(f"The formula names {name}, which is no grader of it: they are {known}.")
+            raise FormulaError(f"The formula names {name}, which is no grader of it: they are {known}.")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, values)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -78,10 +85,10 @@ def _value(node: ast.expr, values: Mapping[str, float]) -> float:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             given = [_value(argument, values) for argument in args]
             if not given or (len(given) > 1 and name not in ("min", "max")):
-                raise GraderError(f"{name} does not take {len(given)} values in a formula.")
+                raise FormulaError(f"{name} does not take {len(given)} values in a formula.")
             # min and max of a single number are that number.
             return FUNCTIONS[name](*given) if len(given) > 1 or name not in ("min", "max") else given[0]
-    raise GraderError(
+    raise FormulaError(
         f"{ast.unparse(node)!r} is not allowed in a formula: use numbers, the graders' names, + - * / ^ "
         f"and {', '.join(FUNCTIONS)}."
     )

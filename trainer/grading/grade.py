@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from trainer.grading import cage, contents, formula, json_answers, judge, judge_server, texts
+from trainer.grading.formula import FormulaError
 from trainer.grading.score import Grader, GraderError, Item, Sample, Score, Unfit
 
 JUDGES_AT_ONCE = 8
@@ -18,11 +19,13 @@ def grade(grader: Grader, item: Item, sample: Sample) -> Score:
     try:
         score = GRADERS[grader["type"]](grader, item, sample)
     except Unfit as unfit:
-        return Score(0.0, explanation=str(unfit))
+        return Score(0.0, explanation=str(unfit), kinds=["sample_parse_error"])
     except GraderError as error:
-        return Score(0.0, error=str(error))
+        other = "python_grader_runtime_error" if grader["type"] == "python" else "other_error"
+        return Score(0.0, error=str(error), kinds=[error.kind or other])
     if score.error is None and not math.isfinite(score.value):
-        return replace(score, value=0.0, error=f"The score is {score.value}, which is no finite number.")
+        told = f"The score is {score.value}, which is no finite number."
+        return replace(score, value=0.0, error=told, kinds=[*score.kinds, "other_error"])
     return score
 
 
@@ -49,13 +52,14 @@ def _multi(grader: Grader, item: Item, sample: Sample) -> Score:
     scores = {name: grade(one, item, sample) for name, one in grader["graders"].items()}
     errors = [f"{name}: {score.error}" for name, score in scores.items() if score.error is not None]
     parts = {name: score.value for name, score in scores.items()}
+    kinds = list(dict.fromkeys(kind for score in scores.values() for kind in score.kinds))
     if errors:
-        return Score(0.0, parts, " ".join(errors))
+        return Score(0.0, parts, " ".join(errors), kinds=kinds)
     told = "\n".join(f"{name} {score.value:g}: {score.explanation}" for name, score in scores.items())
     try:
-        return Score(formula.compute(grader["calculate_output"], parts), parts, explanation=told)
-    except GraderError as error:
-        return Score(0.0, parts, str(error), told)
+        return Score(formula.compute(grader["calculate_output"], parts), parts, None, told, kinds)
+    except FormulaError as error:
+        return Score(0.0, parts, str(error), told, [*kinds, error.kind])
 
 
 def check(grader: Grader) -> str | None:

@@ -34,14 +34,14 @@ class Verdict(NamedTuple):
     reasoning: str
 
 
-_usage: Counter[str] = Counter()
+_usage: dict[str, Counter[str]] = {}
 _counting = threading.Lock()
 
 
-def usage() -> dict[str, int]:
-    """What judges took in this process: `requests`, `prompt_tokens` and `completion_tokens`."""
+def usage() -> dict[str, dict[str, int]]:
+    """What each judge took in this process, by model: `requests`, `prompt_tokens`, `completion_tokens`."""
     with _counting:
-        return dict(_usage)
+        return {model: dict(taken) for model, taken in _usage.items()}
 
 
 def score_model(grader: Grader, item: Item, sample: Sample) -> Score:
@@ -157,7 +157,7 @@ def _verdict(server: Server, request_body: str, allowed: Labels | Range) -> Verd
         try:
             status, after, answer = request(server, "POST", "/chat/completions", json.dumps(body))
             if status == 200:
-                return _read_verdict(server, answer, allowed)
+                return _read_verdict(server, body["model"], answer, allowed)
             error = JudgeError(refusal(server, status, answer))
             if status == 400 and b"response_format" in answer and "response_format" in body:
                 # It also stands in the message.
@@ -171,13 +171,14 @@ def _verdict(server: Server, request_body: str, allowed: Labels | Range) -> Verd
     raise error
 
 
-def _read_verdict(server: Server, answer: bytes, allowed: Labels | Range) -> Verdict:
+def _read_verdict(server: Server, model: str, answer: bytes, allowed: Labels | Range) -> Verdict:
     try:
         whole = json.loads(answer)
         with _counting:
-            _usage["requests"] += 1
+            taken = _usage.setdefault(model, Counter())
+            taken["requests"] += 1
             for name in ("prompt_tokens", "completion_tokens"):
-                _usage[name] += int((whole.get("usage") or {}).get(name) or 0)
+                taken[name] += int((whole.get("usage") or {}).get(name) or 0)
         message = whole["choices"][0]["message"]
         text = str(message.get("content") or message.get("refusal") or "")
     except (ValueError, LookupError, TypeError, AttributeError):

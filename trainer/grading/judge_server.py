@@ -26,7 +26,7 @@ class JudgeError(GraderError):
 
     def __init__(self, text: str, kind: Literal["server", "parse"] = "server") -> None:
         super().__init__(text)
-        self.kind = kind
+        self.kind = f"model_grader_{kind}_error"
 
 
 class Server(NamedTuple):

@@ -15,7 +15,10 @@ Item = Mapping[str, Any]
 
 
 class GraderError(Exception):
-    """A grader that cannot score a row: a column that is not there, a formula that divides by zero."""
+    """A grader that cannot score a row: a column that is not there, a formula that divides by zero. `kind` is
+    what goes wrong, by the name of its flag in OpenAI's API."""
+
+    kind: str | None = None
 
 
 class Unfit(Exception):
@@ -54,9 +57,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Score:
-    """`value` is 0 where there is an `error`. `parts` are the scores that a `multi` grader is made of."""
+    """`value` is 0 where there is an `error`. `parts` are the scores that a `multi` grader is made of, and
+    `kinds` what went wrong, in it and its parts, by the names of OpenAI's flags; also that the answer is
+    unfit."""
 
     value: float
     parts: dict[str, float] = field(default_factory=dict)
     error: str | None = None
     explanation: str = ""
+    kinds: list[str] = field(default_factory=list)

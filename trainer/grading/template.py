@@ -15,6 +15,12 @@ VARIABLE = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
 STEP = re.compile(r"""\.([^.\[\]\s]+)|\[(-?\d+)\]|\[(?:"([^"]*)"|'([^']*)')\]""")
 
 
+class VariableError(GraderError):
+    """A variable that cannot be read, or a column that is not there."""
+
+    kind = "invalid_variable_error"
+
+
 @lru_cache(maxsize=4096)
 def _pieces(template: str) -> tuple[str | tuple[str, ...], ...]:
     """Texts, and the paths of the variables between them."""
@@ -27,14 +33,14 @@ def _path(variable: str) -> tuple[str, ...]:
     rest = variable[namespace.end() :] if namespace else ""
     steps = STEP.findall(rest)
     if namespace is None or namespace[0] not in ("item", "sample") or not steps or STEP.sub("", rest):
-        raise GraderError(
+        raise VariableError(
             f"{{{{{variable}}}}} is no variable: write {{{{item.COLUMN}}}} or {{{{sample.output_text}}}}."
         )
     return (namespace[0], *("".join(step) for step in steps))
 
 
 def fill(template: str, item: Item, sample: Sample) -> str:
-    """The template with its variables replaced. GraderError if a column is missing, Unfit if the answer has
+    """The template with its variables replaced. VariableError if a column is missing, Unfit if the answer has
     no such part."""
     pieces = _pieces(template)
     return "".join(
@@ -64,7 +70,7 @@ def _value(path: tuple[str, ...], item: Item, sample: Sample) -> Any:
         try:
             return _walk(item, [name, *steps])
         except LookupError:
-            raise GraderError(
+            raise VariableError(
                 f"The row has no {_told(path)}. Its columns are {', '.join(item) or 'none'}."
             ) from None
     if name == "output_text" and not steps:
@@ -76,7 +82,7 @@ def _value(path: tuple[str, ...], item: Item, sample: Sample) -> Any:
     elif name == "choices":
         found = sample.namespace()["choices"]
     else:
-        raise GraderError(
+        raise VariableError(
             f"There is no {_told(path)}: a sample has output_text, output_json, output_tools and choices."
         )
     try:

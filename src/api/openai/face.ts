@@ -4,6 +4,7 @@ import { completionRoutes } from './completions/routes.ts';
 import { embeddingRoutes } from './embeddings.ts';
 import { presentError } from './errors.ts';
 import { fileRoutes } from './fine-tuning/file-routes.ts';
+import { graderRoutes } from './fine-tuning/grader-routes.ts';
 import { fineTuningRoutes } from './fine-tuning/job-routes.ts';
 import { modelRoutes } from './models.ts';
 import { examples } from './openapi-examples.ts';
@@ -24,6 +25,7 @@ export function createOpenAiFace(services: Services) {
         ...embeddingRoutes(services),
         ...fileRoutes(services),
         ...fineTuningRoutes(services),
+        ...graderRoutes(services),
       ],
       examples,
     ),

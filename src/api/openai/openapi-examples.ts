@@ -1,3 +1,6 @@
+import { graderExample } from '../../domain/graders/grader-definition.ts';
+import { flags } from './fine-tuning/grader-schemas.ts';
+
 /** Example responses for the OpenAPI document. */
 const model = {
   id: 'Qwen3-0.6B-support',
@@ -145,6 +148,26 @@ export const examples: Readonly<Record<string, unknown>> = {
     metrics: { step: 100, train_loss: 0.3121, train_mean_token_accuracy: 0.9143 },
   }),
   'GET /v1/fine_tuning/jobs/{job_id}/events': listOf(event),
+  'POST /v1/fine_tuning/alpha/graders/validate': { grader: graderExample },
+  'POST /v1/fine_tuning/alpha/graders/run': {
+    reward: 1,
+    metadata: {
+      name: graderExample.name,
+      type: graderExample.type,
+      errors: {
+        ...Object.fromEntries(flags.map((flag) => [flag, false])),
+        model_grader_server_error_details: null,
+        python_grader_runtime_error_details: null,
+        python_grader_server_error_type: null,
+      },
+      execution_time: 0.84,
+      scores: {},
+      token_usage: null,
+      sampled_model_name: null,
+    },
+    sub_rewards: {},
+    model_grader_token_usage_per_model: {},
+  },
   'POST /v1/chat/completions': {
     id: 'chatcmpl-4f9d2c',
     object: 'chat.completion',

@@ -35,6 +35,14 @@ export interface Graders {
     rows: readonly GradedRow[],
     signal: AbortSignal,
   ): Promise<readonly Score[]>;
+  /** The score of one row, with the tokens that judges took by model. @throws AppError `invalid` for a wrong definition. */
+  run(definition: GraderDefinition, row: GradedRow, signal: AbortSignal): Promise<GraderRun>;
+}
+
+/** What a grader makes of one row, and the `prompt_tokens` and `completion_tokens` that judges took, by model. */
+export interface GraderRun {
+  readonly score: Score;
+  readonly usage: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 export function createGraders({
@@ -55,11 +63,11 @@ export function createGraders({
     return found as Grader;
   }
 
-  async function score(definition: GraderDefinition, rows: readonly GradedRow[], signal: AbortSignal) {
+  async function grade(definition: GraderDefinition, rows: readonly GradedRow[], signal: AbortSignal) {
     const graders = { grader: definition };
-    const { faults, scores } = await gradeRows(command, { graders, rows }, { folder, timeoutMs, signal });
-    if (faults.grader !== undefined) throw refusalOf('grader', faults.grader);
-    return scores.map(({ grader }) => grader as Score);
+    const answer = await gradeRows(command, { graders, rows }, { folder, timeoutMs, signal });
+    if (answer.faults.grader !== undefined) throw refusalOf('grader', answer.faults.grader);
+    return { scores: answer.scores.map(({ grader }) => grader as Score), usage: answer.usage };
   }
 
   function put(definition: GraderDefinition, createdAt: string): Grader {
@@ -83,7 +91,7 @@ export function createGraders({
     async create(definition, signal) {
       const name = definition.name as string;
       refuseTaken(name);
-      await score(definition, [], signal);
+      await grade(definition, [], signal);
       // Another one may have come meanwhile.
       refuseTaken(name);
       return put(definition, new Date().toISOString());
@@ -92,7 +100,7 @@ export function createGraders({
     async replace(name, definition, signal) {
       const { createdAt } = get(name);
       if (definition.name !== name) throw refusalOf('name', `name must be ${name}, as in the path`);
-      await score(definition, [], signal);
+      await grade(definition, [], signal);
       return put(definition, createdAt);
     },
 
@@ -125,14 +133,19 @@ export function createGraders({
       return Object.fromEntries(names.map((name) => [name, get(name).definition]));
     },
 
-    score(definition, rows, signal) {
+    async score(definition, rows, signal) {
       const issues = rows.flatMap(({ item }, at) => {
         const fault = missingColumn(definition, item);
         const msg = `Row ${at + 1}: the grader ${fault}. Add the column, or change the grader`;
         return fault === null ? [] : [{ loc: ['body', 'rows', String(at)], msg, type: 'value_error' }];
       });
       if (issues.length > 0) throw refusal(issues);
-      return score(definition, rows, signal);
+      return (await grade(definition, rows, signal)).scores;
+    },
+
+    async run(definition, row, signal) {
+      const { scores, usage } = await grade(definition, [row], signal);
+      return { score: scores[0] as Score, usage };
     },
   };
 }

@@ -20,12 +20,16 @@ export const score = v.object({
   /** Why the row could not be scored. */
   error: v.nullable(v.string()),
   explanation: v.string(),
+  /** What went wrong, by the names of OpenAI's flags; also that the answer lacks what the grader looks at. */
+  kinds: v.array(v.string()),
 });
 export type Score = v.InferOutput<typeof score>;
 
 const answer = v.object({
   faults: v.record(v.string(), v.string()),
   scores: v.array(v.record(v.string(), score)),
+  /** What judges took, by model. */
+  usage: v.record(v.string(), v.record(v.string(), v.number())),
 });
 
 /** Scores rows; `faults` says which definitions are wrong, and nothing is scored then. */

@@ -37,6 +37,8 @@ WINDOWS = ("SYSTEMROOT",)
 class CageUnavailable(GraderError):
     """This system cannot enclose a grader."""
 
+    kind = "python_grader_server_error"
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -170,7 +170,7 @@ def test_attempts_are_bounded(server: JudgeServer) -> None:
     server.answers = [said("It is quite good.")]
     with pytest.raises(JudgeError, match=r"answered 'It is quite good\.', which is not JSON") as failure:
         score_model(grader(server), ITEM, SAMPLE)
-    assert failure.value.kind == "parse"
+    assert failure.value.kind == "model_grader_parse_error"
     assert len(server.asked) == 4
 
 
@@ -234,10 +234,10 @@ def test_a_redirect_is_not_followed(server: JudgeServer, keys: Path) -> None:
 
 def test_equal_requests_are_asked_once_and_tokens_counted(server: JudgeServer) -> None:
     server.answers = [verdict(0.5)]
-    before = judge.usage()
+    before = judge.usage().get("judge-1", {})
     for text in ("a", "b", "a", "b"):
         score_model(grader(server), ITEM, Sample(text))
-    taken = {name: count - before.get(name, 0) for name, count in judge.usage().items()}
+    taken = {name: count - before.get(name, 0) for name, count in judge.usage()["judge-1"].items()}
     assert taken == {"requests": 2, "prompt_tokens": 14, "completion_tokens": 6}
 
 

@@ -313,3 +313,32 @@ def test_contains_is_the_share_of_values():
     assert scored("Rome", item, ignore_case=True, **grader).explanation == (
         "0 of 2 found; missing: 'Paris', 'France'"
     )
+
+
+@pytest.mark.parametrize(
+    ("grader", "kinds"),
+    [
+        (
+            {"type": "string_check", "operation": "eq", "reference": "{{item.absent}}"},
+            ["invalid_variable_error"],
+        ),
+        (
+            {"type": "string_check", "operation": "eq", "reference": "{{sample.output_json.a}}"},
+            ["sample_parse_error"],
+        ),
+        (
+            {"type": "hone_number", "reference": "none", "tolerance": 0, "relative_tolerance": 0},
+            ["other_error"],
+        ),
+        (
+            {
+                "type": "multi",
+                "graders": {"a": {"type": "string_check", "operation": "eq", "input": "", "reference": "x"}},
+                "calculate_output": "1 / a",
+            },
+            ["formula_parse_error"],
+        ),
+    ],
+)
+def test_a_score_tells_the_kinds_of_what_went_wrong(grader, kinds):
+    assert scored("4", **grader).kinds == kinds

@@ -21,6 +21,7 @@ export const examples: Readonly<Record<string, unknown>> = {
         parts: {},
         error: null,
         explanation: "'Billing' equals 'Billing'",
+        kinds: [],
       },
     ],
     mean: 1,
