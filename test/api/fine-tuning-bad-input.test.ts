@@ -18,6 +18,13 @@ test('there is a file to train on', async () => {
 
 const hyper = (hyperparameters: Json) => ({ hyperparameters });
 const method = (type: string, hyperparameters: Json) => ({ method: { type, [type]: { hyperparameters } } });
+const grader = {
+  ...{ type: 'string_check', name: 'exact', operation: 'eq' },
+  ...{ input: '{{sample.output_text}}', reference: '{{item.output}}' },
+};
+const reinforced = (hyperparameters: Json, more: Json = {}) => ({
+  method: { type: 'reinforcement', reinforcement: { grader, hyperparameters, ...more } },
+});
 const pairs = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, 'v']));
 
@@ -41,7 +48,42 @@ const refusals: Record<string, [changes: Json, param: string, message: RegExp]> 
   ],
   'rows of another method': [{ method: { type: 'dpo' } }, 'training_file', /"chosen"/],
   'a validation file that is the training file': [{ validation_file: 'SAME' }, 'validation_file', /itself/],
-  reinforcement: [{ method: { type: 'reinforcement' } }, 'method.type', /reinforcement/],
+  'reinforcement without a grader': [
+    { method: { type: 'reinforcement' } },
+    'method.reinforcement',
+    /with a grader/,
+  ],
+  'a grader that is wrong': [
+    { method: { type: 'reinforcement', reinforcement: { grader: { ...grader, operation: 'is' } } } },
+    'method.reinforcement.grader.operation',
+    /eq/,
+  ],
+  'more compute': [
+    reinforced({ compute_multiplier: 2 }),
+    'method.reinforcement.hyperparameters.compute_multiplier',
+    /"auto" or 1/,
+  ],
+  'samples of an evaluation': [
+    reinforced({ eval_samples: 3 }),
+    'method.reinforcement.hyperparameters.eval_samples',
+    /"auto"/,
+  ],
+  'an effort of reasoning': [
+    reinforced({ reasoning_effort: 'high' }),
+    'method.reinforcement.hyperparameters.reasoning_effort',
+    /"default"/,
+  ],
+  'evaluations without rows': [
+    reinforced({ eval_interval: 3 }),
+    'method.reinforcement.hyperparameters.eval_interval',
+    /validation_file/,
+  ],
+  'a format of answers': [
+    reinforced({}, { response_format: { type: 'json_schema' } }),
+    'method.reinforcement.response_format',
+    /hone_json_schema/,
+  ],
+  'rows that are no prompts': [reinforced({}), 'training_file', /"prompt"/],
   'a method with the settings of another': [
     { method: { type: 'supervised', dpo: { hyperparameters: {} } } },
     'method.type',

@@ -1,8 +1,8 @@
 /** OpenAI's graders and reinforcement jobs with its official client. */
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, startService, type TestService } from '../service.ts';
+import { endAll, startService, type TestService, tinyModel, until } from '../service.ts';
 
 let service: TestService;
 let client: OpenAI;
@@ -101,6 +101,75 @@ test('a wrong definition is refused in the format of OpenAI', async () => {
       assert.is(error?.type, 'invalid_request_error');
     }
   }
+});
+
+test('a reinforcement job trains on prompts with a grader, and is told as it was asked for', async () => {
+  const rows = Array.from({ length: 10 }, (_, at) => ({
+    messages: [
+      { role: 'developer', content: 'Answer with a number.' },
+      ...(at % 2
+        ? [
+            { role: 'user', content: 'Hello' },
+            { role: 'assistant', content: 'Hello!' },
+          ]
+        : []),
+      { role: 'user', content: `What is ${at} and ${at}?` },
+    ],
+    answer: `${2 * at}`,
+  }));
+  const content = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  const upload = async (name: string) =>
+    client.files.create({ file: await toFile(Buffer.from(content), name), purpose: 'fine-tune' });
+  const [training, validation] = [await upload('train.jsonl'), await upload('valid.jsonl')];
+  const kept = await (await client.files.content(training.id)).text();
+  assert.equal(JSON.parse(kept.split('\n')[0] as string), {
+    prompt: [
+      { role: 'system', content: 'Answer with a number.' },
+      { role: 'user', content: 'What is 0 and 0?' },
+    ],
+    answer: '0',
+  });
+  // Its types are not every client's to define: this one is on this machine.
+  const grader = {
+    type: 'python',
+    name: 'long',
+    source: 'def grade(sample, item):\n    return len(sample["output_text"]) / 100 + len(item["answer"])',
+  } as const;
+  const hyperparameters = { n_epochs: 0.2, batch_size: 1, learning_rate_multiplier: 2, eval_interval: 2 };
+  const asked = {
+    model: tinyModel('qwen3', 'chatml'),
+    training_file: training.id,
+    validation_file: validation.id,
+  };
+  const wrong = { ...grader, source: 'def grade(sample, item:' };
+  const refused = await client.fineTuning.jobs
+    .create({ ...asked, method: { type: 'reinforcement', reinforcement: { grader: wrong } } })
+    .catch((error) => error);
+  assert.equal([refused.status, refused.param], [400, 'method.reinforcement.grader'], `${refused}`);
+  const { id } = await client.fineTuning.jobs.create({
+    ...asked,
+    method: {
+      type: 'reinforcement',
+      reinforcement: {
+        grader,
+        hyperparameters: { ...hyperparameters, compute_multiplier: 1, reasoning_effort: 'default' },
+      },
+    },
+  });
+  const ended = (await until(
+    async () => {
+      const job = await client.fineTuning.jobs.retrieve(id);
+      return ['succeeded', 'failed', 'cancelled'].includes(job.status) ? job : null;
+    },
+    'the job ended',
+    300_000,
+  )) as OpenAI.FineTuning.FineTuningJob;
+  assert.is(ended.status, 'succeeded', JSON.stringify(ended.error));
+  const { type, reinforcement } = ended.method ?? {};
+  assert.equal([type, { ...reinforcement?.grader }], ['reinforcement', grader]);
+  assert.equal({ ...reinforcement?.hyperparameters }, hyperparameters);
+  const events = (await client.fineTuning.jobs.listEvents(id, { limit: 100 })).data;
+  assert.ok(events.some(({ message }) => message.startsWith('Step 2/2: ')));
 });
 
 test.run();

@@ -46,6 +46,8 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
             _openai_preference,
             ["input", "preferred_output", "non_preferred_output"],
         )
+    if has("messages") and _is_prompt(first):
+        return Conversion("openai-prompts", "prompt", _openai_prompt, list(columns))
     conversation = next((name for name in ("conversations", "messages") if has(name)), None)
     if conversation is not None:
         convert = _conversation(conversation)
@@ -225,6 +227,25 @@ def _preference(row: Row) -> Row:
     for turn in (*before, *chosen, *rejected):
         turn.pop("weight", None)
     return {"prompt": before, "chosen": chosen[-1:], "rejected": rejected[-1:], **offered(row)}
+
+
+def _is_prompt(row: Row) -> bool:
+    """Whether a conversation ends with the user, for an answer that is graded: there is none to learn, or
+    further columns say what is wanted."""
+    messages = row["messages"]
+    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
+        return False
+    roles = [turn.get("role") for turn in messages]
+    further = row.keys() - {"messages", *TOOLS}
+    return roles[-1:] == ["user"] and ("assistant" not in roles or bool(further))
+
+
+def _openai_prompt(row: Row) -> Row:
+    messages = messages_of(row.get("messages"), "messages", learned=False)
+    if messages[-1]["role"] not in ("user", "tool"):
+        raise BadRow("the conversation does not end with a message of the user or a tool", "messages")
+    further = {name: value for name, value in row.items() if name not in ("messages", *TOOLS)}
+    return {"prompt": messages, **offered(row), **further}
 
 
 def _openai_preference(row: Row) -> Row:

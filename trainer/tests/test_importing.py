@@ -166,6 +166,19 @@ def test_preferences_become_a_prompt_and_one_answer_each():
     assert converted({**openai, "input": {"messages": [U], **tools}})[1] == {**wanted, **tools}
 
 
+def test_conversations_without_an_answer_become_prompts_with_their_further_columns():
+    developer, system = {"role": "developer", "content": "S"}, {"role": "system", "content": "S"}
+    wanted = {"prompt": [system, U], "answer": {"a": 1}}
+    assert converted({"messages": [developer, U], "answer": {"a": 1}}) == ("openai-prompts", wanted)
+    assert converted({"messages": [U, A, U], "answer": "4"})[0] == "openai-prompts"
+    assert converted({"messages": [U, A, U]})[0] == "messages"
+    assert converted({"messages": [U, A], "answer": "4"})[0] == "messages"
+    conversion = conversion_of(None, ["messages", "answer"], {"messages": [U], "answer": "4"})
+    assert conversion is not None
+    with pytest.raises(BadRow, match="does not end with"):
+        conversion.convert({"messages": [U, A], "answer": "4"})
+
+
 def said(identifier: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": identifier, "content": "seen"}
 

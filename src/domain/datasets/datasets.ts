@@ -17,7 +17,7 @@ import { type ImportNote, readNote } from './files/import-note.ts';
 import { receiveFile } from './files/receive-file.ts';
 import { createStoredFiles } from './files/stored-files.ts';
 import { synchronize } from './files/synchronize.ts';
-import { foreignIn, isForeign } from './rows/foreign-rows.ts';
+import { foreignIn, isForeign, isGradedPrompt } from './rows/foreign-rows.ts';
 import { type RowPage, type RowsWanted, readRowPage } from './rows/pages/row-page.ts';
 import { readRow } from './rows/read-row.ts';
 import type { Validation } from './rows/row-validator.ts';
@@ -128,7 +128,11 @@ export function createDatasets(
         const { aside, validation } = await receive(pieces);
         try {
           const hasBadRows = validation.errors.some(({ line }) => line !== null);
-          if (options.convert && hasBadRows && isForeign(await foreignIn(aside, validation))) {
+          const isOther = async () =>
+            hasBadRows
+              ? isForeign(await foreignIn(aside, validation))
+              : validation.shape === 'messages' && isGradedPrompt(aside);
+          if (options.convert && (await isOther())) {
             const made = await options.convert(aside, name);
             await rm(aside, { force: true });
             return made;

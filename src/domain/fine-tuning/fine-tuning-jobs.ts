@@ -133,16 +133,19 @@ export function createFineTuningJobs(options: {
       const validation = validationFile === null ? null : datasetOf(validationFile, 'validation_file');
       const asked = toTrainingRequest(request, recommended, rows, validation);
       try {
-        const { job } = await jobs.start(asked, ({ id, modelId }) =>
-          fineTuning.putJob({
-            jobId: id,
-            modelName: fineTunedName(request.model, suffix, modelId),
-            suffix,
-            metadata,
-            trainingFile,
-            validationFile,
-            learningRateMultiplier: hyperparameters.learningRateMultiplier ?? 1,
-          }),
+        const { job } = await jobs.start(
+          asked,
+          ({ id, modelId }) =>
+            fineTuning.putJob({
+              jobId: id,
+              modelName: fineTunedName(request.model, suffix, modelId),
+              suffix,
+              metadata,
+              trainingFile,
+              validationFile,
+              learningRateMultiplier: hyperparameters.learningRateMultiplier ?? 1,
+            }),
+          true,
         );
         return present(job);
       } catch (error) {

@@ -1,7 +1,8 @@
 import type { Settings } from '../../contract/settings.ts';
-import { totalSteps } from '../../contract/training/steps.ts';
+import { mostAnswers, totalSteps } from '../../contract/training/steps.ts';
 import { AppError, type FieldIssue, inSentences } from '../../errors.ts';
 import { refusal } from '../../faults.ts';
+import type { GraderDefinition } from '../graders/grader-definition.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 
 /** A request for a job in the terms of OpenAI's API; an absent hyperparameter is chosen by Hone. */
@@ -9,14 +10,18 @@ export interface JobRequest {
   readonly model: string;
   readonly trainingFile: string;
   readonly validationFile: string | null;
-  readonly method: 'supervised' | 'dpo';
+  readonly method: 'supervised' | 'dpo' | 'reinforcement';
   readonly hyperparameters: {
     readonly epochs: number | null;
     readonly batchSize: number | null;
     readonly learningRateMultiplier: number | null;
     /** Of `dpo`. */
     readonly beta: number | null;
+    /** Of `reinforcement`: steps between evaluations on the validation file. */
+    readonly evalInterval?: number | null;
   };
+  /** Of `reinforcement`; its client may define it. */
+  readonly grader?: GraderDefinition | undefined;
   /** Where the request has them, for messages: `hyperparameters`, or below `method`. */
   readonly hyperparametersAt: readonly string[];
   readonly suffix: string | null;
@@ -27,6 +32,8 @@ export interface JobRequest {
 /** Checkpoints that stay on disk: as many as OpenAI keeps. */
 const keptCheckpoints = 3;
 const largestRate = 1;
+
+const strategies = { supervised: 'sft', dpo: 'dpo', reinforcement: 'grpo' } as const;
 
 /** Splits a batch into steps of at most the recommended size for a device. */
 function splitBatch(
@@ -40,7 +47,8 @@ function splitBatch(
 }
 
 /**
- * The training request for a job. Each epoch ends with a checkpoint, as with OpenAI.
+ * The training request for a job. Each epoch ends with a checkpoint, as with OpenAI. A batch counts rows, each of which
+ * `reinforcement` answers several times.
  * @param recommended the settings of this machine.
  * @param rows the training file's.
  * @throws AppError `invalid` for a learning rate that is too large.
@@ -51,27 +59,38 @@ export function toTrainingRequest(
   dataset: { readonly name: string; readonly rows: number },
   validationDataset: string | null,
 ): TrainingRequest {
-  const { epochs, batchSize, learningRateMultiplier, beta } = request.hyperparameters;
+  const { epochs, batchSize, learningRateMultiplier, beta, evalInterval } = request.hyperparameters;
+  const strategy = strategies[request.method];
   const learningRate = recommended.learning_rate * (learningRateMultiplier ?? 1);
   if (learningRate > largestRate) {
     const place = [...request.hyperparametersAt, 'learning_rate_multiplier'];
     const msg = `Field "${place.join('.')}": must be at most ${largestRate / recommended.learning_rate}; it multiplies the recommended learning rate of ${recommended.learning_rate}`;
     throw refusal([{ loc: ['body', ...place], msg, type: 'value_error' }]);
   }
-  const batch = batchSize === null ? {} : splitBatch(batchSize, recommended.per_device_train_batch_size);
+  if (evalInterval != null && validationDataset === null) {
+    const place = [...request.hyperparametersAt, 'eval_interval'];
+    const msg = `Field "${place.join('.')}": needs a validation_file`;
+    throw refusal([{ loc: ['body', ...place], msg, type: 'value_error' }]);
+  }
+  const batch =
+    batchSize === null
+      ? {}
+      : splitBatch(batchSize * (mostAnswers[strategy] ?? 1), recommended.per_device_train_batch_size);
   return {
     task: 'text-generation',
     model_name: request.model,
     dataset: dataset.name,
     validation_dataset: validationDataset ?? undefined,
-    strategy: request.method === 'dpo' ? 'dpo' : 'sft',
+    strategy,
+    graders: request.grader === undefined ? undefined : [{ grader: request.grader }],
     queue: true,
     ...batch,
     num_train_epochs: epochs ?? undefined,
     learning_rate: learningRateMultiplier === null ? undefined : learningRate,
     beta: beta ?? undefined,
+    eval_steps: evalInterval ?? undefined,
     seed: request.seed ?? undefined,
-    save_steps: totalSteps({ ...recommended, ...batch, num_train_epochs: 1 }, 'sft', dataset.rows),
+    save_steps: totalSteps({ ...recommended, ...batch, num_train_epochs: 1 }, strategy, dataset.rows),
     save_total_limit: keptCheckpoints,
   };
 }
@@ -94,6 +113,10 @@ function placeOf(field: string, { hyperparametersAt }: JobRequest): readonly str
       return [...hyperparametersAt, 'beta'];
     case 'learning_rate':
       return [...hyperparametersAt, 'learning_rate_multiplier'];
+    case 'eval_steps':
+      return [...hyperparametersAt, 'eval_interval'];
+    case 'graders':
+      return ['method', 'reinforcement', 'grader'];
     case 'strategy':
     case 'task':
       return ['method', 'type'];

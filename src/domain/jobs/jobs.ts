@@ -25,7 +25,11 @@ export interface Jobs extends JobReader, JobHistory {
    * @throws AppError `invalid`, `not_found`, `disk_full`, or `conflict` if it would have to wait and `queue` is not set,
    * or the queue is full.
    */
-  start(request: TrainingRequest, also?: (job: Pick<Job, 'id' | 'modelId'>) => void): Promise<Started>;
+  start(
+    request: TrainingRequest,
+    also?: (job: Pick<Job, 'id' | 'modelId'>) => void,
+    mayDefine?: boolean,
+  ): Promise<Started>;
   /** Every error for which a start would reject a request, as far as the request can be read. */
   faults(request: ReadRequest): Promise<readonly FieldIssue[]>;
   /**
@@ -89,7 +93,7 @@ export function createJobs(options: JobsOptions): Jobs {
   return {
     ...reader,
     ...createJobHistory(store, reader.get, folder),
-    start: (request, also) => startJob(parts, request, also),
+    start: (request, also, mayDefine) => startJob(parts, request, also, mayDefine),
     faults: (request) => findFaults(request, judges),
     stop: (id) => stop(id, false),
     async discard(id) {

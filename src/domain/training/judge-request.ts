@@ -55,11 +55,16 @@ export const noGgufWarning = (whyNone: string): string =>
 
 /**
  * Validates a request as far as possible before it runs.
+ * @param mayDefine whether its client may define graders of every type (`Graders.requireAllowed`).
  * @throws AppError `invalid` (or `not_found`, if that is the only error) with every error and how to fix it.
  */
-export async function judgeRequest(request: TrainingRequest, judges: Judges): Promise<JudgedRequest> {
+export async function judgeRequest(
+  request: TrainingRequest,
+  judges: Judges,
+  mayDefine = false,
+): Promise<JudgedRequest> {
   const faults = createFaults();
-  const judged = await judge({ fields: request, refused: new Set() }, judges, faults);
+  const judged = await judge({ fields: request, refused: new Set() }, judges, faults, mayDefine);
   faults.raise();
   const { choices, model, data, validation, disk } = judged;
   if (
@@ -82,7 +87,7 @@ export async function findFaults(request: ReadRequest, judges: Judges): Promise<
   return faults.issues();
 }
 
-async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
+async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDefine = false) {
   const { fields, refused } = request;
   const choices = await judgeChoices(request, judges, faults);
   const { task, strategy, settings, context } = choices;
@@ -147,7 +152,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults) {
   const graders =
     settings.graders === null || strategy !== 'grpo'
       ? null
-      : await runGraders(settings.graders, judges.graders, data?.path ?? null, faults);
+      : await runGraders(settings.graders, judges.graders, data?.path ?? null, faults, mayDefine);
   return {
     choices: { ...choices, settings: { ...settings, graders } },
     model,

@@ -10,12 +10,14 @@ import type { Graders } from '../graders/graders.ts';
  * The graders of a run as definitions with names and weights, so that the trainer reads no database. Adds an error for each
  * that there is not, that comes twice, or that names a column which the first row of the dataset does not have.
  * @param rows the path of the dataset, if it is known.
+ * @param mayDefine whether those that not every client may define need not be stored.
  */
 export async function runGraders(
   wanted: readonly WeightedGrader[],
   graders: Pick<Graders, 'get' | 'list'>,
   rows: string | null,
   faults: Faults,
+  mayDefine = false,
 ): Promise<WeightedGrader[]> {
   const row = await firstRow(rows);
   const found: { readonly grader: GraderDefinition & { readonly name: string }; readonly weight: number }[] =
@@ -29,6 +31,7 @@ export async function runGraders(
       const definition = { ...given, name: given.name ?? given.type };
       if (
         grader !== undefined &&
+        !mayDefine &&
         mustBeStored(given) &&
         !graders.list().some((stored) => isDeepStrictEqual(stored.definition, definition))
       )

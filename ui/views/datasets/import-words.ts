@@ -18,6 +18,7 @@ const shapes: Readonly<Record<string, string>> = {
   'prompt-completion': 'prompts with completions',
   'openai-chat': 'OpenAI conversations',
   'openai-preference': 'OpenAI preferences',
+  'openai-prompts': 'OpenAI prompts',
   messages: 'conversations',
   'input-output': 'inputs with outputs',
   'question-answer': 'questions with answers in a context',

@@ -1,5 +1,8 @@
+import type { Settings, WeightedGrader } from '../../../contract/settings.ts';
+import { promptsPerStep } from '../../../contract/training/steps.ts';
 import type { FineTuningJob, NamedCheckpoint } from '../../../domain/fine-tuning/fine-tuning-jobs.ts';
 import type { JobEvent } from '../../../domain/fine-tuning/job-events.ts';
+import type { GraderDefinition } from '../../../domain/graders/grader-definition.ts';
 import { expectedEnd } from '../../../domain/job-record/job.ts';
 import { unixSeconds } from '../page.ts';
 
@@ -25,13 +28,10 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
   const ended = state === 'succeeded' || state === 'failed' || state === 'cancelled';
   const hyperparameters = {
     n_epochs: settings?.num_train_epochs ?? ('auto' as const),
-    batch_size:
-      settings?.per_device_train_batch_size === undefined ||
-      settings.gradient_accumulation_steps === undefined
-        ? ('auto' as const)
-        : settings.per_device_train_batch_size * settings.gradient_accumulation_steps,
+    batch_size: batchSize(settings, job.strategy) ?? ('auto' as const),
     learning_rate_multiplier: made.learningRateMultiplier ?? ('auto' as const),
   };
+  const grader = job.strategy === 'grpo' ? onlyGrader(settings?.graders ?? []) : null;
   const type = methods[job.strategy] ?? 'supervised';
   return {
     id: jobIdOf(job.id),
@@ -57,11 +57,36 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
         type === 'dpo'
           ? { hyperparameters: { ...hyperparameters, beta: settings?.beta ?? ('auto' as const) } }
           : undefined,
+      reinforcement:
+        grader === null
+          ? undefined
+          : {
+              grader,
+              hyperparameters: {
+                ...hyperparameters,
+                eval_interval: settings?.eval_steps ?? ('auto' as const),
+              },
+            },
     },
     integrations: [],
     metadata: { ...asked?.metadata },
     user_provided_suffix: asked?.suffix ?? null,
   };
+}
+
+/** Rows per step; each is answered several times by methods that compare answers. */
+function batchSize(settings: Partial<Settings> | null, strategy: string): number | null {
+  const { per_device_train_batch_size: size, gradient_accumulation_steps: accumulation } = settings ?? {};
+  if (size === undefined || accumulation === undefined) return null;
+  return promptsPerStep(settings as Settings, strategy) ?? size * accumulation;
+}
+
+/** The grader of a run whose reward is its score alone. */
+function onlyGrader(graders: readonly WeightedGrader[]): GraderDefinition | null {
+  const [first] = graders;
+  return graders.length === 1 && typeof first === 'object' && (first.weight ?? 1) === 1
+    ? ((first.grader as GraderDefinition | undefined) ?? null)
+    : null;
 }
 
 function estimatedFinish(job: FineTuningJob['job'], state: FineTuningJob['state']): number | null {

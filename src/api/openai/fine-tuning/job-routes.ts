@@ -1,6 +1,8 @@
 import type { JobRequest } from '../../../domain/fine-tuning/job-request.ts';
+import type { GraderDefinition } from '../../../domain/graders/grader-definition.ts';
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
+import type { Exchange } from '../../../http/exchange.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { badCursor, pageOf } from '../page.ts';
 import * as s from '../schemas.ts';
@@ -74,7 +76,9 @@ function toJobRequest(body: j.CreateBody): JobRequest {
       batchSize: chosen(values.batch_size),
       learningRateMultiplier: chosen(values.learning_rate_multiplier),
       beta: chosen(values.beta),
+      evalInterval: chosen(values.eval_interval),
     },
+    grader: body.method?.reinforcement?.grader,
     hyperparametersAt: within === null ? ['hyperparameters'] : ['method', method, 'hyperparameters'],
     suffix: body.suffix ?? null,
     seed: body.seed ?? null,
@@ -83,7 +87,19 @@ function toJobRequest(body: j.CreateBody): JobRequest {
 }
 
 /** `/v1/fine_tuning/jobs`: all training jobs, as OpenAI's API has them. */
-export function fineTuningRoutes({ fineTuningJobs: jobs }: Services) {
+export function fineTuningRoutes({ fineTuningJobs: jobs, graders }: Services) {
+  /** @throws AppError for a grader that this client may not define, or that is wrong. */
+  async function acceptGrader(grader: GraderDefinition, peer: Exchange['peer'], signal: AbortSignal) {
+    graders.requireAllowed(grader, peer);
+    try {
+      await graders.score(grader, [], signal);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
+      const { message: msg } = error;
+      const loc = ['body', 'method', 'reinforcement', 'grader'];
+      throw new AppError('invalid', msg, { cause: error, issues: [{ loc, msg, type: 'value_error' }] });
+    }
+  }
   const action = (name: 'cancel' | 'pause' | 'resume', summary: string) =>
     route({
       method: 'POST',
@@ -114,8 +130,16 @@ export function fineTuningRoutes({ fineTuningJobs: jobs }: Services) {
         suffix: 'support',
         method: { type: 'supervised', supervised: { hyperparameters: { n_epochs: 3 } } },
       },
-      responses: { 200: { description: 'The job', schema: j.job }, 400: refused },
-      handle: async ({ body }) => presentFineTuningJob(await jobs.create(toJobRequest(body))),
+      responses: {
+        200: { description: 'The job', schema: j.job },
+        400: refused,
+        403: { description: 'Clients on other machines may not define such a grader', schema: s.error },
+      },
+      async handle({ body, exchange: { peer, signal } }) {
+        const grader = body.method?.reinforcement?.grader;
+        if (grader !== undefined) await acceptGrader(grader, peer, signal);
+        return presentFineTuningJob(await jobs.create(toJobRequest(body)));
+      },
     }),
     route({
       method: 'GET',

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { settings } from '../../../contract/settings.ts';
 import { fineTuningStates } from '../../../domain/fine-tuning/job-status.ts';
+import { graderDefinition } from '../../../domain/graders/grader-definition.ts';
 import { notList } from '../schemas.ts';
 import { limitOf } from './file-schemas.ts';
 
@@ -50,23 +51,53 @@ const dpoObject = v.strictObject({
   ),
 });
 const dpoHyperparameters = v.intersect([dpoObject, notList]);
-export type Hyperparameters = v.InferOutput<typeof dpoObject>;
+const wholeFrom1 = v.pipe(
+  v.number(),
+  v.integer('must be a whole number'),
+  v.minValue(1, 'must be at least 1'),
+);
+const onlyAuto = (alternative: string) => or(v.literal('auto', `must be "auto": ${alternative}`));
+const reinforcementObject = v.strictObject({
+  ...common,
+  eval_interval: autoOr(wholeFrom1),
+  eval_samples: onlyAuto('each row of the validation file is answered as often as in training'),
+  compute_multiplier: or(
+    v.picklist(['auto', 1], 'must be "auto" or 1: each row is answered eight times within a step'),
+  ),
+  reasoning_effort: or(v.literal('default', 'must be "default": models here reason as their template says')),
+});
+export type Hyperparameters = v.InferOutput<typeof dpoObject> &
+  Pick<v.InferOutput<typeof reinforcementObject>, 'eval_interval'>;
 
+const methods = ['supervised', 'dpo', 'reinforcement'] as const;
 const method = v.pipe(
   v.strictObject({
-    type: v.picklist(
-      ['supervised', 'dpo'],
-      'must be "supervised" or "dpo"; reinforcement fine-tuning with graders is not supported',
-    ),
+    type: v.picklist(methods),
     supervised: or(v.strictObject({ hyperparameters: or(hyperparameters) })),
     dpo: or(v.strictObject({ hyperparameters: or(dpoHyperparameters) })),
+    reinforcement: or(
+      v.strictObject({
+        grader: graderDefinition,
+        hyperparameters: or(v.intersect([reinforcementObject, notList])),
+        response_format: v.optional(
+          v.null('is not supported; a grader of the type hone_json_schema rewards answers in a format'),
+        ),
+      }),
+    ),
   }),
   v.forward(
     v.check(
-      ({ type, supervised, dpo }) => (type === 'supervised' ? dpo : supervised) == null,
+      (given) => methods.every((name) => name === given.type || given[name] == null),
       'must be that of the method that is given under its own name',
     ),
     ['type'],
+  ),
+  v.forward(
+    v.check(
+      ({ type, reinforcement }) => type !== 'reinforcement' || reinforcement != null,
+      'must be set, with a grader',
+    ),
+    ['reinforcement'],
   ),
 );
 
@@ -134,9 +165,16 @@ export const job = v.object({
   seed: v.number(),
   hyperparameters: used,
   method: v.object({
-    type: v.picklist(['supervised', 'dpo', 'reinforcement']),
+    type: v.picklist(methods),
     supervised: v.optional(v.object({ hyperparameters: used })),
     dpo: v.optional(v.object({ hyperparameters: v.object({ ...used.entries, beta: auto }) })),
+    /** Absent from jobs of the page whose reward is no single grader. */
+    reinforcement: v.optional(
+      v.object({
+        grader: graderDefinition,
+        hyperparameters: v.object({ ...used.entries, eval_interval: auto }),
+      }),
+    ),
   }),
   integrations: v.array(v.never()),
   metadata: v.record(v.string(), v.string()),

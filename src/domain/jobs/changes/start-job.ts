@@ -23,16 +23,18 @@ export interface Started {
 /**
  * Starts a job, as `Jobs.start`.
  * @param also runs in the transaction that stores the job.
+ * @param mayDefine see `judgeRequest`.
  */
 export async function startJob(
   parts: JobParts,
   request: TrainingRequest,
   also: (job: Pick<Job, 'id' | 'modelId'>) => void = () => {},
+  mayDefine = false,
 ): Promise<Started> {
   const { store, frames, records, runs, folder, judges, checkDisk } = parts;
   const admit = await admission(parts, request.queue ?? false);
   admit(request.workers ?? 1);
-  const judged = await judgeRequest(request, judges);
+  const judged = await judgeRequest(request, judges, mayDefine);
   await checkDisk(judged);
   const id = store.transaction(() => {
     admit(judged.settings.workers);
