@@ -51,6 +51,8 @@ def compute(formula: str, values: Mapping[str, float]) -> float:
     """The value of the formula. FormulaError if it has none, such as for a division by zero."""
     try:
         return float(_value(_parsed(formula), values))
+    except RecursionError:
+        raise _too_long(formula) from None
     except (ArithmeticError, ValueError) as error:
         told = ", ".join(f"{name} = {value:g}" for name, value in values.items())
         raise FormulaError(f"The formula {formula!r} has no value with {told}: {error}.") from error
@@ -61,8 +63,15 @@ def check(formula: str, names: Collection[str]) -> None:
     # Different values, so that differences are not 0.
     values = {name: 0.37 + 0.1 * at for at, name in enumerate(names)}
     node = _parsed(formula)
-    with suppress(ArithmeticError, ValueError):
-        _value(node, values)
+    try:
+        with suppress(ArithmeticError, ValueError):
+            _value(node, values)
+    except RecursionError:
+        raise _too_long(formula) from None
+
+
+def _too_long(formula: str) -> GraderError:
+    return GraderError(f"The formula {formula[:60]!r}… has too many parts.")
 
 
 def _value(node: ast.expr, values: Mapping[str, float]) -> float:

@@ -153,6 +153,8 @@ def test_a_formula_without_a_value_is_an_error_of_the_row(formula, said):
         ("min(*a)", "is not allowed"),
         ("a // b", "is not allowed"),
         ("(" * 5000 + "a" + ")" * 5000, "cannot be read"),
+        ("+".join(["a"] * 1500), "has too many parts"),
+        ("-" * 1500 + "a", "has too many parts"),
         ("a\x00", "cannot be read"),
         ("", "cannot be read"),
     ],
