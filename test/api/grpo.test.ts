@@ -8,6 +8,7 @@ import {
   startService,
   type TestService,
   tinyModel,
+  until,
   untilEnded,
 } from '../service.ts';
 
@@ -100,6 +101,32 @@ test('a run by the name of a grader keeps its definition, tells the scores and h
     assert.match(told, `"${name}"`);
   assert.is(job.verdict.metric.name, 'reward');
   assert.is(job.verdict.loss, null);
+});
+
+test('an evaluation of prompts scores their answers by graders alone, with the model of a run and its base', async () => {
+  const evaluate = (changes: object) =>
+    service.call('POST', '/api/evaluations', { dataset: 'prompts.jsonl', rows: 6, ...changes });
+  const refused = await evaluate({ base_model: tinyModel('llama') });
+  assert.is(refused.status, 400);
+  assert.match(refused.body.detail, 'prompts without answers to compare with: name graders');
+  const { model_id: model } = (await service.call('GET', '/api/jobs')).body.jobs[0];
+  for (const as_base of [false, true]) {
+    const { body: started, status } = await evaluate({ model, as_base, graders: ['brief'] });
+    assert.is(status, 200, JSON.stringify(started));
+    let ended = started;
+    await until(async () => {
+      ended = (await service.call('GET', `/api/evaluations/${started.evaluation_id}`)).body;
+      return ended.state === 'completed' || ended.state === 'failed';
+    }, 'the evaluation has ended');
+    assert.is(ended.state, 'completed', JSON.stringify(ended));
+    assert.equal(Object.keys(ended.figures), ['grader:brief']);
+    const { body: tried } = await service.call('POST', '/api/graders/test', {
+      grader: 'brief',
+      rows: ended.results.map(({ answer }: Json, at: number) => ({ item: rows[at], answer })),
+    });
+    assert.is(ended.figures['grader:brief'], tried.mean);
+    assert.is(ended.results[0].reference, null);
+  }
 });
 
 test('a run whose answers all have one score ends before its first step', async () => {

@@ -54,7 +54,7 @@ def score_rows(job: Job, model: PreTrainedModel, order: Order, progress: Callabl
         answers = job.shape != "text"
         share = LIKELIHOOD_SHARE if answers else 1.0
         figures, length = {}, _length(job)
-        if job.family != "extractive":
+        if job.family != "extractive" and job.shape != "prompt":
             figures, length = _score_likelihood(job, model, results, lambda done: progress(done * share))
         if answers:
             start = share if figures else 0.0
@@ -75,6 +75,8 @@ def _result(job: Job, number: int, row: Row) -> RowResult:
     if job.shape == "text":
         return RowResult(number, row["text"], None)
     messages = job.messages(row)
+    if job.shape == "prompt":
+        return RowResult(number, generate.shown_text(messages[:-1]), None)
     rejected = None
     if job.shape == "preference":
         rejected = generate.reference_of(job, pairs.messages(job.template, row, "rejected"))
@@ -119,13 +121,17 @@ def _score_answers(
     order: Order,
     progress: Callable[[float], None],
 ) -> dict[str, float]:
-    """Generates an answer to each row as a training's evaluations do, and compares it with the reference."""
+    """Generates an answer to each row as a training's evaluations do, and compares it with the reference if
+    there is one."""
     found = rows.read_rows(job.spec.dataset.path, job.fields)
     conversations = [job.messages(row) for _, row in found]
     prompts = [messages[:-1] for messages in conversations]
     every = list(results.values())
-    written = generate.written_answers(job, conversations)
-    most = longest_answer(job.tokenizer, written, generate.MAX_NEW_TOKENS)
+    compared = job.shape != "prompt"
+    written = generate.written_answers(job, conversations) if compared else []
+    most = longest_answer(
+        job.tokenizer, written, generate.MAX_NEW_TOKENS if compared else job.settings.max_answer_tokens
+    )
     if job.family == "causal":
         _tell_cut_prompts(job, prompts, every)
     for start in range(0, len(every), ANSWERED):
@@ -145,9 +151,12 @@ def _score_answers(
             result.answer = text
         progress(min(1.0, (start + len(part)) / len(every)))
     offered = [tools.names_of(prompt) for prompt in prompts]
-    for result, names in zip(every[: order.kept_rows], offered, strict=False):
-        result.figures |= answer_figures([result], [names])
-    return answer_figures(every, offered) | grade_answers(job, order.graders, every, offered)
+    figures = {}
+    if compared:
+        figures = answer_figures(every, offered)
+        for result, names in zip(every[: order.kept_rows], offered, strict=False):
+            result.figures |= answer_figures([result], [names])
+    return figures | grade_answers(job, order.graders, every, offered)
 
 
 def _tell_cut_prompts(job: Job, prompts: Sequence[generate.Prompt], results: list[RowResult]) -> None:

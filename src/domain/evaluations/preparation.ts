@@ -67,13 +67,14 @@ export interface Preparation {
   faults(fields: Partial<EvaluationRequest>, refused: ReadonlySet<string>): Promise<readonly FieldIssue[]>;
 }
 
-/** How the rows of a shape are read: as a training on them would. Those of prompts have nothing to compare answers with. */
-const trainings: Readonly<Partial<Record<RowShape, { readonly task: string; readonly strategy: string }>>> = {
+/** How the rows of a shape are read: as a training on them would. */
+const trainings: Readonly<Record<RowShape, { readonly task: string; readonly strategy: string }>> = {
   'input-output': { task: 'text-generation', strategy: 'sft' },
   messages: { task: 'text-generation', strategy: 'sft' },
   text: { task: 'text-generation', strategy: 'sft' },
   'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
   preference: { task: 'text-generation', strategy: 'dpo' },
+  prompt: { task: 'text-generation', strategy: 'grpo' },
 };
 
 /** Settings of a training that decide how its model is loaded and asked. */
@@ -109,11 +110,9 @@ export function createPreparation(options: PreparationOptions): Preparation {
       await faults.of('graders', () => requireGradable(graders, data, fields.rows ?? scoredRows.usual));
     if (found === null || data === null || graders === null) return null;
     const training = trainings[data.shape];
-    if (training === undefined) {
-      faults.add(
-        'dataset',
-        `${data.name} has prompts without answers, so answers have nothing to be compared with`,
-      );
+    const isGradedAlone = data.shape === 'prompt';
+    if (isGradedAlone && Object.keys(graders).length === 0) {
+      faults.add('graders', `${data.name} has prompts without answers to compare with: name graders`);
       return null;
     }
     const { field, subject, trained } = found;
@@ -130,6 +129,7 @@ export function createPreparation(options: PreparationOptions): Preparation {
       model_name: subject.baseModel,
       merge_adapter: found.mergesAdapter,
       dataset: dataset as string,
+      graders: isGradedAlone ? fields.graders : undefined,
     };
     // A base model alone is asked for its answer; a trained one in the template that it was trained in.
     const asked = { max_seq_length: -1, export: 'none', thinking: 'off' } as const;
