@@ -174,6 +174,21 @@ const evaluate = (changes: object) =>
     ...changes,
   });
 
+test('a list is no object of a definition', async () => {
+  const schema = { type: 'hone_json_schema', name: 'list', schema: [null] };
+  const judge = {
+    type: 'score_model',
+    name: 'list',
+    model: 'one',
+    input: [{ role: 'user', content: 'Good?' }],
+  };
+  const multi = { type: 'multi', name: 'list', graders: { a: schema }, calculate_output: 'a' };
+  for (const definition of [schema, multi, { ...multi, graders: [] }, { ...judge, sampling_params: [] }]) {
+    const { status, body } = await service.call('POST', route, definition);
+    assert.is(status, 400, JSON.stringify(body));
+  }
+});
+
 test('an evaluation whose rows lack a column, or whose grader is unknown, does not start', async () => {
   const lines = rows.map((row) => JSON.stringify(row));
   await service.upload('labelled.jsonl', [...lines, '', '{"input": "x", "output": "y"}'].join('\n'));

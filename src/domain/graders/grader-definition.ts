@@ -20,6 +20,8 @@ const template = v.pipe(
     if (fault !== null) addIssue({ message: fault });
   }),
 );
+/** valibot's objects and records also accept arrays. */
+const noArray = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
 const named = v.pipe(v.string(), v.regex(graderName, graderNameRule));
 const share = v.pipe(v.number(), v.minValue(0, 'must be at least 0'), v.maxValue(1, 'must be at most 1'));
 const least0 = v.pipe(v.number(), v.minValue(0, 'must be at least 0'));
@@ -53,14 +55,17 @@ const asked = {
   ),
   input: v.pipe(v.array(message), v.minLength(1, 'must have at least one message')),
   sampling_params: v.optional(
-    v.strictObject({
-      seed: v.optional(v.nullable(v.pipe(v.number(), v.integer('must be a whole number')))),
-      top_p: v.optional(v.nullable(share)),
-      temperature: v.optional(v.nullable(least0)),
-      max_completions_tokens: v.optional(v.nullable(count)),
-      max_tokens: v.optional(v.nullable(count)),
-      reasoning_effort: v.optional(v.nullable(v.string())),
-    }),
+    v.intersect([
+      v.strictObject({
+        seed: v.optional(v.nullable(v.pipe(v.number(), v.integer('must be a whole number')))),
+        top_p: v.optional(v.nullable(share)),
+        temperature: v.optional(v.nullable(least0)),
+        max_completions_tokens: v.optional(v.nullable(count)),
+        max_tokens: v.optional(v.nullable(count)),
+        reasoning_effort: v.optional(v.nullable(v.string())),
+      }),
+      noArray,
+    ]),
   ),
 };
 
@@ -110,7 +115,7 @@ const single = [
     type: v.literal('hone_json_schema'),
     name,
     input,
-    schema: v.record(v.string(), v.unknown()),
+    schema: v.intersect([v.record(v.string(), v.unknown()), noArray]),
   }),
   v.strictObject({ type: v.literal('hone_json_equal'), name, input, reference: template }),
   v.strictObject({
