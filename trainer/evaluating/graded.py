@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trainer.data import rows, tools
-from trainer.grading.grade import grade
+from trainer.grading.grade import grade_all
 from trainer.grading.score import Sample
 
 if TYPE_CHECKING:
@@ -27,17 +27,11 @@ def grade_answers(
         return {}
     sums = dict.fromkeys(graders, 0.0)
     errors: dict[str, list[tuple[int, str]]] = {name: [] for name in graders}
-    items = (row for _, row in rows.read_rows(job.spec.dataset.path, job.fields))
-    for item, result, names in zip(items, results, offered, strict=True):
-        job.beat_or_stop()
-        text = result.answer or ""
-        calls = [
-            {"type": "function", "function": {"name": name, "arguments": arguments}}
-            for name, arguments in tools.calls_in(text, names)
-        ]
-        sample = Sample(text, calls)
-        for name, grader in graders.items():
-            score = grade(grader, item, sample)
+    items = [row for _, row in rows.read_rows(job.spec.dataset.path, job.fields)]
+    samples = [_sample(result.answer or "", names) for result, names in zip(results, offered, strict=True)]
+    graded = grade_all(graders, list(zip(items, samples, strict=True)), job.beat_or_stop)
+    for result, scores in zip(results, graded, strict=True):
+        for name, score in scores.items():
             sums[name] += score.value
             result.figures[figure(name)] = score.value
             result.notes[name] = (score.error or score.explanation)[:NOTED_CHARACTERS]
@@ -52,6 +46,15 @@ def grade_answers(
                 f"0. Line {line}: {error[:NOTED_CHARACTERS]}",
             )
     return {figure(name): total / len(results) for name, total in sums.items()}
+
+
+def _sample(text: str, names: Sequence[str]) -> Sample:
+    """An answer with its calls of the tools of these names."""
+    calls = [
+        {"type": "function", "function": {"name": name, "arguments": arguments}}
+        for name, arguments in tools.calls_in(text, names)
+    ]
+    return Sample(text, calls)
 
 
 def figure(name: str) -> str:

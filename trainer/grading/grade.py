@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -29,16 +29,24 @@ def grade(grader: Grader, item: Item, sample: Sample) -> Score:
     return score
 
 
-def grade_all(graders: Mapping[str, Grader], rows: Iterable[tuple[Item, Sample]]) -> list[dict[str, Score]]:
-    """The scores of each row, by the names of the graders. Of models as judges, several are asked at once."""
+def grade_all(
+    graders: Mapping[str, Grader],
+    rows: Sequence[tuple[Item, Sample]],
+    beat: Callable[[], None] = lambda: None,
+) -> list[dict[str, Score]]:
+    """The scores of each row, by the names of the graders. Of models as judges, several are asked at once.
+    `beat` is called every few rows, and may raise."""
 
     def scored(row: tuple[Item, Sample]) -> dict[str, Score]:
         return {name: grade(one, *row) for name, one in graders.items()}
 
-    if not any(map(_asks_models, graders.values())):
-        return list(map(scored, rows))
+    found: list[dict[str, Score]] = []
     with ThreadPoolExecutor(JUDGES_AT_ONCE) as threads:
-        return list(threads.map(scored, rows))
+        score = threads.map if any(map(_asks_models, graders.values())) else map
+        for start in range(0, len(rows), JUDGES_AT_ONCE):
+            beat()
+            found += score(scored, rows[start : start + JUDGES_AT_ONCE])
+    return found
 
 
 def _asks_models(grader: Grader) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trainer.data import thinking
-from trainer.grading.grade import check, grade
+from trainer.grading.grade import check, grade, grade_all
 from trainer.grading.score import Sample
 from trainer.grading.template import columns_of
 from trainer.libraries.trl import answers_to
@@ -102,10 +102,9 @@ class Graders:
             log_metric: Callable[[str, float], None],
             **_: object,
         ) -> list[float | None]:
-            found = []
-            for tokens, row in zip(completion_ids, item, strict=True):
-                self._job.beat_or_stop()
-                found.append(grade(definition, json.loads(row), Sample(self.text(tokens))))
+            answers = [Sample(self.text(tokens)) for tokens in completion_ids]
+            rows = list(zip(map(json.loads, item), answers, strict=True))
+            found = [scores[name] for scores in grade_all({name: definition}, rows, self._job.beat_or_stop)]
             errors = [score.error for score in found if score.error is not None]
             if errors:
                 log_metric(f"rewards/{name}/errors", len(errors) / len(found))
