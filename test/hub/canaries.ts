@@ -49,9 +49,11 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const parameters: Record<string, string> = {
     'GET /api/models/{model_id}': '1',
     'GET /api/examples/{name}': 'support',
+    'GET /api/graders/{name}': 'brief',
     'GET /v1/models/{model}': (await service.call('GET', '/v1/models')).body.data[0].id,
   };
   const { body: imported } = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
+  await service.call('POST', '/api/graders', { type: 'hone_length', name: 'brief', max: 9 });
   const turn = { id: 'a', after: '', prompt: 'Hi', answers: [] };
   await service.call('PUT', '/api/playground/chats/known', { model_id: modelId, turns: [turn] });
   const answered = { model: modelId, input: 'Hi', max_output_tokens: 1 };

@@ -170,6 +170,12 @@ def test_groups_are_as_large_as_they_are_asked_to_be(base, tmp_path):
     assert "multiple of 5" in jobs.journal(spec)[-1]["advice"]
 
 
+def test_answers_end_at_the_most_tokens(base, tmp_path):
+    spec = grpo(tmp_path, base, **{**SHORT, "max_answer_tokens": 1, "max_steps": 1})
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    assert jobs.journal(spec, "metric")[-1]["extra"]["completions/mean_length"] == 1
+
+
 def stock(model, rows, folder, **settings):
     """The logs of a plain script of the library, which draws tokens as we do."""
     from datasets import Dataset

@@ -367,6 +367,10 @@ SEEN = {
     "reward_model": "training.test_preferences.test_rlhf_with_a_reward_model_that_is_given",
     "beta": "training.test_preferences.test_a_larger_beta_keeps_the_model_closer_to_its_base",
     "workers": "engines.test_equality.test_ranks_make_the_adapter_of_one_process",
+    "graders": "training.test_grpo.test_equal_scores_are_refused_with_the_answers",
+    "group_size": "training.test_grpo.test_groups_are_as_large_as_they_are_asked_to_be",
+    "kl_beta": "training.test_grpo.test_every_step_is_that_of_a_plain_script",
+    "max_answer_tokens": "training.test_grpo.test_answers_end_at_the_most_tokens",
     "golden_prompts": "training.test_matrix.test_golden_prompts_are_what_is_shown",
 }
 
