@@ -76,6 +76,12 @@ onLinux('clients on other machines may not define graders in Python or of anothe
     assert.is(await elsewhere('POST', '/api/graders', grader), 403);
     assert.is(await elsewhere('POST', '/api/graders/test', { grader, rows }), 403);
     assert.is(await elsewhere('PUT', `/api/graders/${grader.name}`, grader), 403);
+    assert.is(await elsewhere('POST', '/v1/fine_tuning/alpha/graders/validate', { grader }), 403);
+    const run = { grader, item: { output: 'yes' }, model_sample: 'yes' };
+    assert.is(await elsewhere('POST', '/v1/fine_tuning/alpha/graders/run', run), 403);
+    const method = { type: 'reinforcement', reinforcement: { grader } };
+    const job = { model: 'owner/name', training_file: 'file-1', method };
+    assert.is(await elsewhere('POST', '/v1/fine_tuning/jobs', job), 403);
   }
   assert.is((await service.call('POST', '/api/graders', equals)).status, 200);
   assert.is(await elsewhere('POST', '/api/graders/test', { grader: 'python', rows }), 200);
