@@ -35,3 +35,9 @@ export class GraderNames extends LightElement {
     </div>`;
   }
 }
+
+declare global {
+  interface HTMLElementTagNameMap {
+    'hone-grader-names': GraderNames;
+  }
+}
