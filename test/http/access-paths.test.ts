@@ -99,6 +99,8 @@ testAccess((test, fixture, origins) => {
       'POST /v1/chat/completions file',
       'POST /v1/completions file',
       'POST /v1/responses file',
+      // An answer.
+      'POST /v1/fine_tuning/alpha/graders/run model_sample',
       // Of a dataset's new name, only the last part is kept.
       'PATCH /api/datasets/{name} filename',
       'POST /api/datasets/{name}/copies filename',

@@ -113,7 +113,13 @@ export class Palette extends LightElement {
 
   private _close(): void {
     this.querySelector('dialog')?.close();
+    // The event of the dialog comes later, and a key that opens the palette again may be pressed before.
+    this._closed();
   }
+
+  private readonly _closed = (): void => {
+    if (this.isConnected) this.dispatchEvent(new CustomEvent('dismiss'));
+  };
 
   private _choose(entry: Entry): void {
     this._close();
@@ -136,7 +142,7 @@ export class Palette extends LightElement {
       class="palette"
       aria-label="Search"
       @mousedown=${this._press}
-      @close=${() => this.dispatchEvent(new CustomEvent('dismiss'))}
+      @close=${this._closed}
     >
       <div class="palette-body">
         <input
