@@ -77,7 +77,7 @@ export function placeApp(from, app, build) {
     const why = reasons[error.code];
     if (why === undefined) throw error;
     throw new PlaceError(
-      `Hone cannot be installed in ${app}: ${why} (${error.code}). Set XDG_CACHE_HOME to another folder, or free some space.`,
+      `Hone cannot be installed in ${app}: ${why} (${error.code}). Correct that; on Linux, XDG_CACHE_HOME may also name another folder.`,
       { cause: error },
     );
   }

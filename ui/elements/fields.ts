@@ -91,3 +91,25 @@ export function checkField(
     ${name}
   </label>`;
 }
+
+/** A list to choose from: values with their words. */
+export function selectField(
+  field: {
+    readonly name: string;
+    readonly id: string;
+    readonly value: string;
+    readonly choices: readonly (readonly [value: string, words: string])[];
+    /** The words for no choice, if there may be none. */
+    readonly empty?: string;
+  },
+  set: (value: string) => void,
+): TemplateResult {
+  const { name, id, value, choices, empty } = field;
+  const options = empty === undefined ? choices : [['', empty] as const, ...choices];
+  return html`<div class="field">
+    <label for=${id}>${name}</label>
+    <select id=${id} @change=${(event: Event) => set((event.target as HTMLSelectElement).value)}>
+      ${options.map(([one, words]) => html`<option value=${one} ?selected=${one === value}>${words}</option>`)}
+    </select>
+  </div>`;
+}

@@ -168,6 +168,10 @@ const multi = v.strictObject({
 export const graderDefinition = v.variant('type', [...single, multi]);
 export type GraderDefinition = v.InferOutput<typeof graderDefinition>;
 
+/** A grader, or those that a `multi` one computes its score from. */
+export const partsOf = (grader: GraderDefinition) =>
+  grader.type === 'multi' ? Object.values(grader.graders) : [grader];
+
 /** One that is stored needs a name. */
 export const namedGrader = v.pipe(
   graderDefinition,

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { refusal, refusalOf } from '../../faults.ts';
 import { type GradedRow, gradeRows, type Score } from '../../trainer/grading/grade.ts';
 import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
-import type { GraderDefinition } from './grader-definition.ts';
+import { type GraderDefinition, partsOf } from './grader-definition.ts';
 
 export { type GradedRow, type Score, score } from '../../trainer/grading/grade.ts';
 
@@ -106,7 +106,7 @@ export function createGraders({
 
     requireAllowed(definition, { isLocal }) {
       if (isLocal) return;
-      const parts = definition.type === 'multi' ? Object.values(definition.graders) : [definition];
+      const parts = partsOf(definition);
       const allowsPython = command.environment.HONE_ALLOW_UNCAGED_GRADERS === '1';
       if (!allowsPython && parts.some(({ type }) => type === 'python'))
         throw new AppError(

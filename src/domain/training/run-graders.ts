@@ -3,7 +3,7 @@ import { missingColumn } from '../../contract/graders/templates.ts';
 import type { WeightedGrader } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
 import { readRow } from '../datasets/rows/read-row.ts';
-import type { GraderDefinition } from '../graders/grader-definition.ts';
+import { type GraderDefinition, partsOf } from '../graders/grader-definition.ts';
 import type { Graders } from '../graders/graders.ts';
 
 /**
@@ -51,9 +51,7 @@ export async function runGraders(
 
 /** Whether not every client may define it (`Graders.requireAllowed`), so that a definition must be a stored one. */
 const mustBeStored = (grader: GraderDefinition): boolean =>
-  (grader.type === 'multi' ? Object.values(grader.graders) : [grader]).some(
-    (part) => part.type === 'python' || 'base_url' in part,
-  );
+  partsOf(grader).some((part) => part.type === 'python' || 'base_url' in part);
 
 async function firstRow(path: string | null): Promise<Readonly<Record<string, unknown>> | null> {
   const text = path === null ? null : await readRow(path, 1, new AbortController().signal);

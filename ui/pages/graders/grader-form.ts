@@ -3,7 +3,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { fieldValue, type GraderField, graderForms } from '../../../src/contract/graders/grader-fields.ts';
 import { type GraderType, graderTypes } from '../../../src/contract/graders/grader-types.ts';
 import { type GraderBody, service } from '../../api/service.ts';
-import { textField } from '../../elements/fields.ts';
+import { selectField, textField } from '../../elements/fields.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
@@ -60,11 +60,13 @@ export class GraderForm extends LightElement {
         ${textField({ name: 'Name', id: 'grader-name', value: this._name, maxLength: 64 }, (text) => {
           this._name = text;
         })}
-        ${this._select(
-          'grader-type',
-          'Type',
-          this._type,
-          graderTypes.map((type) => [type, graderForms[type].label] as const),
+        ${selectField(
+          {
+            name: 'Type',
+            id: 'grader-type',
+            value: this._type,
+            choices: graderTypes.map((type) => [type, graderForms[type].label] as const),
+          },
           (type) => {
             this._type = type as GraderType;
             this._typed = {};
@@ -94,11 +96,8 @@ export class GraderForm extends LightElement {
       this._typed = { ...this._typed, [name]: text };
     };
     if (choices !== undefined)
-      return this._select(
-        id,
-        label,
-        value,
-        choices.map((choice) => [choice, choice] as const),
+      return selectField(
+        { name: label, id, value, choices: choices.map((choice) => [choice, choice] as const) },
         set,
       );
     if (kind === 'number') return textField({ name: label, id, value, inputMode: 'decimal' }, set);
@@ -113,21 +112,6 @@ export class GraderForm extends LightElement {
         .value=${value}
         @input=${(event: Event) => set((event.target as HTMLTextAreaElement).value)}
       ></textarea>
-    </div>`;
-  }
-
-  private _select(
-    id: string,
-    label: string,
-    chosen: string,
-    choices: readonly (readonly [string, string])[],
-    choose: (value: string) => void,
-  ): TemplateResult {
-    return html`<div class="field">
-      <label for=${id}>${label}</label>
-      <select id=${id} @change=${(event: Event) => choose((event.target as HTMLSelectElement).value)}>
-        ${choices.map(([value, text]) => html`<option value=${value} ?selected=${value === chosen}>${text}</option>`)}
-      </select>
     </div>`;
   }
 }

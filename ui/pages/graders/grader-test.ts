@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../api/service.ts';
 import type { GraderScores } from '../../api/types.ts';
+import { selectField } from '../../elements/fields.ts';
 import { formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../elements/parts.ts';
@@ -48,31 +49,40 @@ export class GraderTest extends LightElement {
     const isComplete = [this._grader, this._dataset, this._model].every((chosen) => chosen !== '');
     return html`<form class="grader-form" @submit=${(event: Event) => this._test(event)}>
         <div class="fields">
-          ${this._select(
-            'tested-grader',
-            'Grader',
-            this._grader,
-            (graders.value.value ?? []).map(({ name }) => [name, name] as const),
+          ${selectField(
+            {
+              name: 'Grader',
+              id: 'tested-grader',
+              value: this._grader,
+              empty: 'Choose…',
+              choices: (graders.value.value ?? []).map(({ name }) => [name, name] as const),
+            },
             (value) => {
               this._grader = value;
             },
           )}
-          ${this._select(
-            'tested-dataset',
-            'Dataset',
-            this._dataset,
-            usable.map(({ filename }) => [filename, filename] as const),
+          ${selectField(
+            {
+              name: 'Dataset',
+              id: 'tested-dataset',
+              value: this._dataset,
+              empty: 'Choose…',
+              choices: usable.map(({ filename }) => [filename, filename] as const),
+            },
             (value) => {
               this._dataset = value;
             },
           )}
-          ${this._select(
-            'tested-model',
-            'Model',
-            this._model,
-            (models.value.value ?? []).map(
-              ({ model_id, display_name, name }) => [model_id, display_name || name] as const,
-            ),
+          ${selectField(
+            {
+              name: 'Model',
+              id: 'tested-model',
+              value: this._model,
+              empty: 'Choose…',
+              choices: (models.value.value ?? []).map(
+                ({ model_id, display_name, name }) => [model_id, display_name || name] as const,
+              ),
+            },
             (value) => {
               this._model = value;
             },
@@ -109,22 +119,6 @@ export class GraderTest extends LightElement {
         </tbody>
       </table>
       <p role="status">Mean ${formatNumber(mean, 3)}</p>
-    </div>`;
-  }
-
-  private _select(
-    id: string,
-    label: string,
-    chosen: string,
-    choices: readonly (readonly [string, string])[],
-    choose: (value: string) => void,
-  ): TemplateResult {
-    return html`<div class="field">
-      <label for=${id}>${label}</label>
-      <select id=${id} @change=${(event: Event) => choose((event.target as HTMLSelectElement).value)}>
-        <option value="" ?selected=${chosen === ''}>Choose…</option>
-        ${choices.map(([value, text]) => html`<option value=${value} ?selected=${value === chosen}>${text}</option>`)}
-      </select>
     </div>`;
   }
 }
