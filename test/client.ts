@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from './folders.ts';
 
@@ -20,40 +23,44 @@ export interface Client {
   upload(filename: string, content: string | Uint8Array): Promise<Answer>;
 }
 
+/**
+ * Sends a request on a connection of its own, since a server may close a kept-alive one just as it is reused. Not with
+ * `fetch`: that fails when the connection ends before its reader has taken the last 64 KiB.
+ */
+export async function ask(url: string, method = 'GET', headers: Record<string, string> = {}, body = '') {
+  const length = body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  const sent = request(url, { method, headers: { ...headers, ...length }, agent: false });
+  const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+  // One that comes later fails the reading of the body.
+  sent.on('error', () => undefined);
+  sent.end(body);
+  const [message] = await answered;
+  const received = new Headers(message.headers as Record<string, string>);
+  return { status: message.statusCode as number, headers: received, bytes: await buffer(message) };
+}
+
 export function clientOf(url: string): Client {
   return {
     url,
     async call(method, path, body) {
-      return answerOf(
-        await fetch(url + path, {
-          method,
-          // A new connection, because the server may close a kept-alive one just as it is reused.
-          headers: {
-            connection: 'close',
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-        }),
-      );
+      const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+      const type = body === undefined ? {} : { 'content-type': 'application/json' };
+      const { status, headers, bytes } = await ask(url + path, method, type, sent);
+      return answerOf(status, headers, bytes.toString());
     },
     async upload(filename, content) {
       const form = new FormData();
       form.append('file', new Blob([content as BlobPart]), filename);
-      return answerOf(
-        await fetch(`${url}/api/upload_dataset`, {
-          method: 'POST',
-          body: form,
-          headers: { connection: 'close' },
-        }),
-      );
+      const headers = { connection: 'close' };
+      const answer = await fetch(`${url}/api/upload_dataset`, { method: 'POST', body: form, headers });
+      return answerOf(answer.status, answer.headers, await answer.text());
     },
   };
 }
 
-async function answerOf(response: Response): Promise<Answer> {
-  const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json');
-  return { status: response.status, body: isJson ? JSON.parse(text) : text, headers: response.headers };
+function answerOf(status: number, headers: Headers, text: string): Answer {
+  const isJson = headers.get('content-type')?.startsWith('application/json');
+  return { status, body: isJson ? JSON.parse(text) : text, headers };
 }
 
 /** Rows of the example dataset for text generation. */

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { readDescription } from '../api/description.ts';
+import { ask } from '../client.ts';
 import type { TestService } from '../service.ts';
 
 /** Secrets in a service's environment, besides the hub token. */
@@ -93,11 +94,10 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   );
   const refused: string[] = [];
   for (const path of paths) {
-    const answer = await fetch(service.url + path, { headers: { connection: 'close' } });
-    const bytes = Buffer.from(await answer.arrayBuffer());
-    if (answer.status !== 200) refused.push(`${answer.status} ${path}: ${bytes.toString('utf8', 0, 200)}`);
+    const { status, headers, bytes } = await ask(service.url + path);
+    if (status !== 200) refused.push(`${status} ${path}: ${bytes.toString('utf8', 0, 200)}`);
     assert.equal(holds(bytes, wanted), [], path);
-    assert.equal(holds(JSON.stringify([...answer.headers]), wanted), [], path);
+    assert.equal(holds(JSON.stringify([...headers]), wanted), [], path);
   }
   assert.equal(refused, []);
   return paths.length;
