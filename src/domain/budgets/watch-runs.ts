@@ -5,6 +5,7 @@ import type { AccessKeys } from '../access/access-keys.ts';
 import { bytesOf } from '../bin/bytes-of.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Job, jobName } from '../job-record/job.ts';
+import { runSeconds } from '../job-record/timing/run-seconds.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -36,7 +37,7 @@ export function watchRuns(
   async function look(use: KeyUseRow): Promise<void> {
     const job = jobs.get(Number(use.ref));
     const { gpu_kilowatt_hours: gpu, cpu_kilowatt_hours: cpu } = jobs.consumption(job.id);
-    const minutes = secondsOf(job) / 60;
+    const minutes = runSeconds(job) / 60;
     const energyWh = ((gpu ?? 0) + (cpu ?? 0)) * 1000;
     keyUses.put({ ...use, minutes, energyWh, bytes: await bytesWritten(job) });
     const holder = keys.holder(use.keyId);
@@ -83,11 +84,4 @@ export function watchRuns(
   const timer = setInterval(() => void lookAtAll().catch(() => undefined), options.everyMs);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-/** How long a job has trained. */
-function secondsOf({ startedAt, endedAt, earlierSeconds }: Job): number {
-  if (startedAt === null) return earlierSeconds;
-  const end = endedAt === null ? Date.now() : Date.parse(endedAt);
-  return earlierSeconds + Math.max(0, end - Date.parse(startedAt)) / 1000;
 }

@@ -4,6 +4,7 @@ import { suitedRate } from '../../contract/training/presets.ts';
 import { comparesAnswers, heldOutRows } from '../../contract/training/steps.ts';
 import type { EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
+import { runSeconds } from '../job-record/timing/run-seconds.ts';
 import { type EvaluatedStep, type Judgement, judge, type Pair } from './judgement.ts';
 
 /** A prompt with the answer that is wanted, if it is known, and the answers of the models. */
@@ -54,7 +55,7 @@ export function readVerdict(
   const lastStep = tuned.best_step ?? job.lastMetric?.step ?? 0;
   return {
     verified: job.verification?.passed ?? null,
-    durationSeconds: secondsOf(job),
+    durationSeconds: job.startedAt === null || job.endedAt === null ? null : runSeconds(job),
     loss,
     metric: metric && { name: name as string, ...metric },
     reason: reasonOf(loss ?? metric),
@@ -133,12 +134,6 @@ function reasonOf(measured: Pair | null): string | null {
     return 'No rows were held out. Set eval_split or validation_dataset to compare the base model with the trained one.';
   return measured.base === null ? 'The base model was not measured before this training began.' : null;
 }
-
-/** How long it ran, before its resumes, too. */
-const secondsOf = ({ startedAt, endedAt, earlierSeconds }: Job) =>
-  startedAt === null || endedAt === null
-    ? null
-    : earlierSeconds + Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
 
 function readPrompts(
   events: Pick<EventStore, 'samples'>,

@@ -6,6 +6,7 @@ import { AppError } from '../../../errors.ts';
 import { endsWithin, findTrainer, killTrainer } from '../../../trainer/processes/supervisor.ts';
 import type { JobSpec } from '../../../trainer/protocol.ts';
 import { type Job, jobName } from '../../job-record/job.ts';
+import { runSeconds } from '../../job-record/timing/run-seconds.ts';
 import { workersOf } from '../run/job-runs.ts';
 import { admission } from './admission.ts';
 import type { JobParts } from './job-parts.ts';
@@ -31,12 +32,6 @@ const forgotten = {
   phaseProgress: null,
   phaseDetail: null,
 };
-
-/** How long a job that has ended ran, in all of its attempts. */
-const secondsSoFar = ({ earlierSeconds, startedAt, endedAt }: Job): number =>
-  startedAt === null || endedAt === null
-    ? earlierSeconds
-    : earlierSeconds + Math.max(0, Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
 
 /** Resumes a job, as `Jobs.resume`. */
 export async function resumeJob(parts: JobParts, id: number, queue: boolean): Promise<Job> {
@@ -64,7 +59,7 @@ export async function resumeJob(parts: JobParts, id: number, queue: boolean): Pr
   // Before the state changes: a queued job must not have an old stop request.
   await rm(join(folder(id), 'stop'), { force: true });
   admit(workers);
-  records.move(id, 'queued', { ...forgotten, earlierSeconds: secondsSoFar(job) });
+  records.move(id, 'queued', { ...forgotten, earlierSeconds: runSeconds(job) });
   await runs.launchNext();
   return records.get(id);
 }
