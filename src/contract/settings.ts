@@ -194,9 +194,9 @@ export const settings = {
     maxItems: 16,
     recommended: null,
     before: null,
-    group: 'graders',
+    group: 'validation',
     empty: 'none',
-    help: 'The stored graders that score answers, each with its weight (1 unless given). The reward is the sum of the weighted scores.',
+    help: 'The stored graders that score answers. With grpo, the sum of their scores, each times its weight (1 unless given), is the reward. Otherwise they score the answers to validation rows, and the first one decides which checkpoint is best.',
   },
   group_size: {
     label: 'Answers per prompt',

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from trainer.data import conversations, pairs, tools
 from trainer.data.template import Template
 from trainer.data.tools import Given
+from trainer.grading.score import figure
 from trainer.protocol.checkpoints import Checkpoint
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import ROW_SHAPES, Settings
@@ -141,6 +142,15 @@ class Job(JobContext):
         """The fields that every row has."""
         return ROW_SHAPES[self.shape]
 
+    @property
+    def evaluated_by(self) -> list[str]:
+        """The figures of the graders that score the answers to validation rows. With `grpo`, graders are the
+        reward instead."""
+        if self.strategy.row_shape == "prompt":
+            return []
+        uses: list[dict[str, Any]] = self.settings.graders or []
+        return [figure(use["grader"]["name"]) for use in uses]
+
     def conversation(self, row: Row) -> list[Message]:
         """The conversation of a row with the weights of its answers, of which a preference has the chosen and
         a prompt an empty one."""
@@ -167,5 +177,8 @@ class Job(JobContext):
         return padded
 
     def best_metric(self) -> tuple[str, bool]:
-        """The evaluation metric that decides which checkpoint is best, and whether higher is better."""
+        """The evaluation metric that decides which checkpoint is best, and whether higher is better: the mean
+        of the first grader, if graders score the answers."""
+        if self.evaluated_by:
+            return f"eval_{self.evaluated_by[0]}", True
         return getattr(self.strategy, "best", None) or self.task.best

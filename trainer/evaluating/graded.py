@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trainer.data import rows, tools
+from trainer.data import rows
 from trainer.grading.grade import grade_all
-from trainer.grading.score import Sample
+from trainer.grading.score import figure
+from trainer.training.rewards.graded import sample_of
 
 if TYPE_CHECKING:
     from trainer.data.job import Job
@@ -28,7 +29,7 @@ def grade_answers(
     sums = dict.fromkeys(graders, 0.0)
     errors: dict[str, list[tuple[int, str]]] = {name: [] for name in graders}
     items = [row for _, row in rows.read_rows(job.spec.dataset.path, job.fields)]
-    samples = [_sample(result.answer or "", names) for result, names in zip(results, offered, strict=True)]
+    samples = [sample_of(result.answer or "", names) for result, names in zip(results, offered, strict=True)]
     graded = grade_all(graders, list(zip(items, samples, strict=True)), job.beat_or_stop)
     for result, scores in zip(results, graded, strict=True):
         for name, score in scores.items():
@@ -46,17 +47,3 @@ def grade_answers(
                 f"0. Line {line}: {error[:NOTED_CHARACTERS]}",
             )
     return {figure(name): total / len(results) for name, total in sums.items()}
-
-
-def _sample(text: str, names: Sequence[str]) -> Sample:
-    """An answer with its calls of the tools of these names."""
-    calls = [
-        {"type": "function", "function": {"name": name, "arguments": arguments}}
-        for name, arguments in tools.calls_in(text, names)
-    ]
-    return Sample(text, calls)
-
-
-def figure(name: str) -> str:
-    """The name of the figure of a grader (`src/contract/graders/grader-types.ts`)."""
-    return f"grader:{name}"

@@ -19,6 +19,7 @@ from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.balanced_steps import BalancedSteps
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.labelled_loss import LabelledLoss
+from trainer.training.rewards.graded import graders_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -85,7 +86,7 @@ def train(job: Job) -> Trained:
         processing_class=job.tokenizer,
     )
     answers = partial(generate_answers, job, trainer.model)
-    trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
+    trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders_of(job))
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)
     model = trainer.accelerator.unwrap_model(trainer.model)

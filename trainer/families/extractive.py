@@ -23,6 +23,7 @@ from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.flat_loss import FlatLoss
 from trainer.training.parts.per_item import PerItem, sequences, with_lengths
 from trainer.training.parts.span_loss import SpanLoss
+from trainer.training.rewards.graded import graders_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,6 +93,7 @@ def train(job: Job) -> Trained:
         training,
         held_out,
         lambda prompts, _, done: find_answers(job, trainer.model, contents(prompts), length, done),
+        graders_of(job),
     )
     probe.run(job, trainer, ("input_ids",))
     result = fit(trainer, job)

@@ -19,6 +19,7 @@ from trainer.training.parts.by_length import ByLength
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.flat_loss import FlatLoss
 from trainer.training.parts.per_item import PerItem, labelled
+from trainer.training.rewards.graded import graders_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -72,6 +73,7 @@ def train(job: Job) -> Trained:
         lambda prompts, most, done: generate_answers(
             job, trainer.model, contents(prompts), length, most, done
         ),
+        graders_of(job),
     )
     probe.run(job, trainer, ("input_ids", "labels"))
     result = fit(trainer, job)

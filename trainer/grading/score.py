@@ -14,6 +14,11 @@ Grader = Mapping[str, Any]
 Item = Mapping[str, Any]
 
 
+def figure(name: str) -> str:
+    """The name of the figure of a grader (`src/contract/graders/grader-types.ts`)."""
+    return f"grader:{name}"
+
+
 class GraderError(Exception):
     """A grader that cannot score a row: a column that is not there, a formula that divides by zero. `kind` is
     what goes wrong, by the name of its flag in OpenAI's API."""

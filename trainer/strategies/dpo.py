@@ -18,6 +18,7 @@ from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.per_item import PerItem, sequences, with_lengths
 from trainer.training.references import References
+from trainer.training.rewards.graded import graders_of
 
 if TYPE_CHECKING:
     from trainer.data.job import Job, Trained
@@ -85,7 +86,7 @@ class Dpo:
             fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.references = references
         answers = partial(generate_answers, job, trainer.model)
-        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders_of(job))
         probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
         result = fit(trainer, job)
         model = trainer.accelerator.unwrap_model(trainer.model)

@@ -11,6 +11,7 @@ from trainer.families.causal import REFERENCE_ROWS
 from trainer.libraries.trl import RenderedPrompts
 from trainer.model.hardware import choose
 from trainer.padding_free.pairs import fuse_layers_for_pairs
+from trainer.protocol.failures import Failure
 from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
@@ -44,6 +45,8 @@ class Grpo:
         from trainer.training.parts.policy import GroupPolicy
 
         settings = job.settings
+        if not settings.graders:
+            raise Failure("unsupported", "grpo needs graders, and the run has none.", "Name some in graders.")
         graders = Graders(job)
         dataset, longest_answer = encoded_prompts(job, graders.require_columns)
         training, held_out = rows.training_and_held_out(job, dataset)
@@ -84,7 +87,7 @@ class Grpo:
         fuse_layers_for_pairs(trainer.model, pairs, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
         answers = partial(generate_answers, job, trainer.model)
-        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders.of_sample)
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders)
         if job.resume is None:
             refuse_equal_rewards(job, trainer, training, graders)
         result = fit(trainer, job)

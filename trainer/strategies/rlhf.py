@@ -22,6 +22,7 @@ from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.checkpoints import job_trainer
+from trainer.training.rewards.graded import graders_of
 from trainer.training.rewards.groups import answers_per_prompt, why_padded
 from trainer.training.rewards.reward_model import reward_function
 
@@ -104,7 +105,7 @@ class Rlhf:
         fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
         answers = partial(generate_answers, job, trainer.model)
-        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers)
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders_of(job))
         result = fit(trainer, job)
         if accuracy is not None:
             result["metrics"]["reward_model_accuracy"] = accuracy

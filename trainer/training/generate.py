@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from trainer.data import thinking, tools
 from trainer.data.encode import text_start
 from trainer.data.rows import row_at
 from trainer.data.template import render, split
 from trainer.data.tools import Given
+from trainer.grading.score import figure
 from trainer.training import answer_budget
 
 if TYPE_CHECKING:
@@ -55,6 +56,15 @@ class Shown:
         return () if isinstance(self.prompt, str) else tools.names_of(self.prompt)
 
 
+class Scores(Protocol):
+    """What graders say of answers (`rewards/graded.py`)."""
+
+    names: list[str]
+
+    def of_answers(self, rows: Sequence[Shown], answers: Sequence[str]) -> list[dict[str, float | None]]:
+        """The scores of each answer by name, None where a grader cannot score it."""
+
+
 @dataclass(frozen=True)
 class EvaluationPrompts:
     """The prompts of a run: those to show, and those to score against references in evaluations."""
@@ -84,24 +94,25 @@ class EvaluationPrompts:
             for row in rows:
                 different.setdefault(json.dumps(row.prompt), row)
             return EvaluationPrompts(list(different.values())[:SAMPLES], [], most)
-        may_score = bool(job.task.scored) or job.shape == "messages"
+        figures = [*job.task.scored, *job.evaluated_by]
+        may_score = figures or job.shape == "messages"
         first = _first(job, held_out, answer_budget.MOST_ROWS if may_score else SAMPLES)
-        if not job.task.scored and not any(row.get("tools") for row in first):
+        if not figures and not any(row.get("tools") for row in first):
             first = first[:SAMPLES]
         rows, most = _of_rows(job, first)
         shown = golden or rows[:SAMPLES]
-        names = job.task.scored or tools.FIGURES
-        scored = (
-            rows if job.task.scored else [row for row in rows if row.offered and row.reference is not None]
-        )
+        scored = rows if figures else [row for row in rows if row.offered and row.reference is not None]
         if not scored:
             return EvaluationPrompts(shown, [], MAX_NEW_TOKENS if golden else most)
-        lengths = list_value_length(batched.with_format("arrow")[:]["input_ids"])
+        # Of preferences, the chosen answers.
+        learned = (batched, "input_ids") if "input_ids" in batched.column_names else (training, "chosen_ids")
+        lengths = list_value_length(learned[0].with_format("arrow")[:][learned[1]])
         count = answer_budget.scored_rows(job.settings, len(batched), lengths.to_numpy().sum(), most)
         if len(held_out) > count:
+            computed = ", ".join(figures or tools.FIGURES)
             job.warn(
                 "metrics_sampled",
-                f"{', '.join(names)} are computed on the first {min(count, len(scored))} of "
+                f"{computed} are computed on the first {min(count, len(scored))} of "
                 f"{len(held_out):,} validation rows, with answers of up to {most} tokens: more "
                 "would take over a tenth of the training's time, or are not needed for a figure.",
             )
@@ -124,7 +135,10 @@ def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
         return rows, min(MAX_NEW_TOKENS, job.settings.max_answer_tokens)
     else:
         conversations = [job.messages(row) for row in found]
-        rows = [Shown(messages[:-1], reference_of(job, messages)) for messages in conversations]
+        rows = [
+            Shown(messages[:-1], reference_of(job, messages), row)
+            for row, messages in zip(found, conversations, strict=True)
+        ]
         written = written_answers(job, conversations)
     return rows, answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
 
@@ -175,7 +189,7 @@ def _halves(text: str) -> tuple[str, str]:
 class PromptAnswers:
     """What the model of `trainer` answers to the prompts of its run: in evaluations, of which the first is
     that of the base model, and for checkpoints. `answers` generates them, each of up to so many tokens, and
-    tells how many are done; `score` gives the scores of one to a row by graders."""
+    tells how many are done; `graders` score them."""
 
     def __init__(
         self,
@@ -184,24 +198,36 @@ class PromptAnswers:
         training: Dataset,
         held_out: Dataset | None,
         answers: Callable[[list[Prompt], int, Done], list[str]],
-        score: Callable[[Row, str], dict[str, float | None]] | None = None,
+        graders: Scores | None = None,
     ) -> None:
         self.prompts = EvaluationPrompts.of(job, trainer.train_dataset, training, held_out)
-        self._job, self._trainer, self._answers, self._score = job, trainer, answers, score
+        self._job, self._trainer, self._answers, self._graders = job, trainer, answers, graders
         # The step whose answers were shown last, and these.
         self._shown_at: int | None = None
         self._shown: list[str] = []
 
     def in_evaluation(self) -> dict[str, float]:
-        """Shows the answers; returns the task's metrics of the scored ones."""
+        """Shows the answers; returns the figures of the scored ones."""
         prompts = self.prompts
         given = self._show("evaluate", [row.prompt for row in prompts.scored])
         if not prompts.scored:
             return {}
-        answers = [without_reasoning(self._job, given[json.dumps(row.prompt)]) for row in prompts.scored]
+        whole = [given[json.dumps(row.prompt)] for row in prompts.scored]
+        answers = [without_reasoning(self._job, answer) for answer in whole]
         references = [row.reference or "" for row in prompts.scored]
         of_task = self._job.task.score(answers, references) if self._job.task.scored else {}
-        return of_task | tools.figures(answers, references, [row.offered for row in prompts.scored])
+        of_tools = tools.figures(answers, references, [row.offered for row in prompts.scored])
+        return of_task | of_tools | self._means(prompts.scored, whole)
+
+    def _means(self, rows: list[Shown], answers: list[str]) -> dict[str, float]:
+        """The mean of each grader's scores; an answer that it cannot score counts as 0."""
+        if self._graders is None or not self._job.evaluated_by:
+            return {}
+        scores = self._graders.of_answers(rows, answers)
+        return {
+            figure(name): sum(one[name] or 0.0 for one in scores) / len(scores)
+            for name in self._graders.names
+        }
 
     def outside_evaluation(self) -> None:
         """Shows the answers unless an evaluation of this step did, or the run is being stopped."""
@@ -228,7 +254,9 @@ class PromptAnswers:
                 text=text,
                 reference=row.reference,
                 file=None,
-                scores=None if self._score is None or row.item is None else self._score(row.item, text),
+                scores=None
+                if self._graders is None or row.item is None
+                else self._graders.of_answers([row], [text])[0],
             )
         if shown:
             self._shown = [given[json.dumps(row.prompt)] for row in shown]

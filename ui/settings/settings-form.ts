@@ -29,9 +29,9 @@ const mainFields: readonly string[] = [
   'learning_rate',
   'per_device_train_batch_size',
   'max_seq_length',
-  // What a run of its strategy cannot do without.
-  'graders',
 ];
+/** A setting that a strategy cannot do without. */
+const mainOf: Readonly<Record<string, string>> = { grpo: 'graders' };
 
 /** All settings with recommended values and help; all but a few are collapsed. */
 @customElement('hone-settings-form')
@@ -57,7 +57,8 @@ export class SettingsForm extends LightElement {
       return html`${error === null ? skeleton(8) : serviceErrorPanel('Could not load the recommended settings', error)}`;
     }
     const groups = groupsFor(draft.value.strategy);
-    const isMain = ({ name }: SettingField) => mainFields.includes(name);
+    const isMain = ({ name }: SettingField) =>
+      mainFields.includes(name) || mainOf[draft.value.strategy] === name;
     const rest = groups.map((group) => ({
       ...group,
       fields: group.fields.filter((one) => !isMain(one)),

@@ -149,10 +149,11 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
         );
   if (data !== null && strategy !== null && !stepFields.some((field) => refused.has(field)))
     judgeStep(settings, strategy, data, faults);
+  const graded = strategy === 'grpo' ? data : (validation ?? data);
   const graders =
-    settings.graders === null || strategy !== 'grpo'
+    settings.graders === null
       ? null
-      : await runGraders(settings.graders, judges.graders, data?.path ?? null, faults, mayDefine);
+      : await runGraders(settings.graders, judges.graders, graded, faults, mayDefine);
   return {
     choices: { ...choices, settings: { ...settings, graders } },
     model,

@@ -3,23 +3,30 @@ import { missingColumn } from '../../contract/graders/templates.ts';
 import type { WeightedGrader } from '../../contract/settings.ts';
 import type { Faults } from '../../faults.ts';
 import { readRow } from '../datasets/rows/read-row.ts';
+import type { TrainingData } from '../datasets/training-data.ts';
 import { type GraderDefinition, partsOf } from '../graders/grader-definition.ts';
 import type { Graders } from '../graders/graders.ts';
 
 /**
  * The graders of a run as definitions with names and weights, so that the trainer reads no database. Adds an error for each
  * that there is not, that comes twice, or that names a column which the first row of the dataset does not have.
- * @param rows the path of the dataset, if it is known.
+ * @param data the rows whose answers are graded, if they are known.
  * @param mayDefine whether those that not every client may define need not be stored.
  */
 export async function runGraders(
   wanted: readonly WeightedGrader[],
   graders: Pick<Graders, 'get' | 'list'>,
-  rows: string | null,
+  data: Pick<TrainingData, 'path' | 'shape'> | null,
   faults: Faults,
   mayDefine = false,
 ): Promise<WeightedGrader[]> {
-  const row = await firstRow(rows);
+  if (data?.shape === 'text') {
+    faults.add(
+      'graders',
+      'graders score answers, and rows of the shape text are not answered; leave them out, or choose another dataset',
+    );
+  }
+  const row = await firstRow(data?.path ?? null);
   const found: { readonly grader: GraderDefinition & { readonly name: string }; readonly weight: number }[] =
     [];
   for (const one of wanted) {

@@ -31,7 +31,8 @@ export const needsCuda = (optimizer: string): boolean => optimizer.startsWith('p
 const validatedSchedules = ['reduce_lr_on_plateau', 'greedy'];
 
 /** Requested features that need validation rows. */
-const validated = ({ asked }: Judged): string[] => [
+const validated = ({ asked, strategy }: Judged): string[] => [
+  ...(asked.graders && strategy !== 'grpo' ? ['graders'] : []),
   ...(asked.keep_best ? ['keep_best'] : []),
   ...(asked.early_stopping_patience ? ['early_stopping_patience'] : []),
   ...(validatedSchedules.includes(asked.lr_scheduler_type ?? '')
@@ -98,7 +99,7 @@ const rules: readonly Rule[] = [
     broken: (judged) =>
       validated(judged).length > 0 && !judged.asked.eval_split && judged.validationDataset == null,
     message: (judged) =>
-      `${validated(judged).join(' and ')} ${validated(judged).length > 1 ? 'need' : 'needs'} validation rows: set eval_split, for example to 0.1, or validation_dataset`,
+      `${validated(judged).join(' and ')} ${validated(judged).length > 1 || judged.asked.graders ? 'need' : 'needs'} validation rows: set eval_split, for example to 0.1, or validation_dataset`,
   },
   {
     fields: ['eval_split', 'validation_dataset'],
@@ -112,7 +113,7 @@ const rules: readonly Rule[] = [
     broken: ({ settings, strategy }) => settings.beta !== table.beta.recommended && strategy !== 'dpo',
     message: 'beta is a setting of the strategy dpo; leave it out, or set strategy to dpo',
   },
-  ...(['graders', 'group_size', 'kl_beta', 'max_answer_tokens'] as const).map(
+  ...(['group_size', 'kl_beta', 'max_answer_tokens'] as const).map(
     (name): Rule => ({
       fields: [name, 'strategy'],
       broken: ({ settings, strategy }) => settings[name] !== table[name].recommended && strategy !== 'grpo',

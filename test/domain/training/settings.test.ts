@@ -133,7 +133,7 @@ const refused: [string, object, string, string | RegExp][] = [
     /compares 5 answers .* is 8; make it a multiple of 5/,
   ],
   ['grpo without graders', { strategy: 'grpo' }, 'graders', 'at least one'],
-  ['graders of another strategy', { graders: ['right'] }, 'graders', 'set strategy to grpo'],
+  ['graders without validation rows', { graders: ['right'] }, 'eval_split', 'graders need validation rows'],
   ['a group size of another strategy', { strategy: 'rlhf', group_size: 4 }, 'group_size', 'grpo'],
   ['a beta without preferences', { strategy: 'sft', beta: 0.3 }, 'beta', 'strategy to dpo'],
   ['qlora on 8 bits', { strategy: 'qlora', use_8bit: true }, 'use_8bit', 'sft'],

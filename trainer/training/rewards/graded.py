@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trainer.data import thinking
+from trainer.data import thinking, tools
 from trainer.grading.grade import check, grade, grade_all
 from trainer.grading.score import Sample
 from trainer.grading.template import columns_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from trainer.data.job import Job
     from trainer.grading.score import Score
+    from trainer.training.generate import Shown
 
 # The trial before the first step: answers to each row, rows that are answered at once, and at most.
 TRIED_ANSWERS = 8
@@ -35,13 +36,20 @@ SHOWN_CHARACTERS = 60
 Reward = Callable[..., list[float | None]]
 
 
+def sample_of(text: str, offered: Sequence[str]) -> Sample:
+    """An answer as it is graded, with its calls of the tools of these names."""
+    calls = [
+        {"type": "function", "function": {"name": name, "arguments": arguments}}
+        for name, arguments in tools.calls_in(text, offered)
+    ]
+    return Sample(text, calls)
+
+
 class Graders:
     """The graders of a job, each with the weight of its scores in the reward."""
 
     def __init__(self, job: Job) -> None:
         given: list[dict[str, Any]] = job.settings.graders or []
-        if not given:
-            raise Failure("unsupported", "grpo needs graders, and the run has none.", "Name some in graders.")
         self._job = job
         self._definitions = [use["grader"] for use in given]
         for definition in self._definitions:
@@ -52,6 +60,7 @@ class Graders:
                 )
         self.weights = [float(use.get("weight", 1.0)) for use in given]
         self.names = [str(definition["name"]) for definition in self._definitions]
+        self._by_name = dict(zip(self.names, self._definitions, strict=True))
         self._columns = dict(zip(self.names, map(columns_of, self._definitions), strict=True))
         self._decode = thinking.decoder(job.tokenizer, job.template.thinking)
         self._stops = [job.tokenizer.convert_tokens_to_ids(stop) for stop in job.template.stop]
@@ -59,10 +68,7 @@ class Graders:
 
     def functions(self) -> list[Reward]:
         """A reward function of the library for each grader, under its name."""
-        return [
-            self._function(name, definition)
-            for name, definition in zip(self.names, self._definitions, strict=True)
-        ]
+        return [self._function(name, definition) for name, definition in self._by_name.items()]
 
     def require_columns(self, row: Mapping[str, Any]) -> None:
         """Failure `bad_dataset_row` when a grader names a column that the row does not have."""
@@ -84,11 +90,20 @@ class Graders:
         """The score of an answer by each grader; `item` is the row of its prompt."""
         return [grade(definition, item, Sample(text)) for definition in self._definitions]
 
-    def of_sample(self, item: Mapping[str, Any], answer: str) -> dict[str, float | None]:
-        """The scores of a whole answer by name, None where a grader cannot score it."""
-        found = self.scores(item, without_reasoning(self._job, answer))
-        values = (score.value if score.error is None else None for score in found)
-        return dict(zip(self.names, values, strict=True))
+    def of_answers(self, rows: Sequence[Shown], answers: Sequence[str]) -> list[dict[str, float | None]]:
+        """The scores of whole answers to `rows` by name, None where a grader cannot score one."""
+        pairs = [
+            (row.item or {}, sample_of(without_reasoning(self._job, answer), row.offered))
+            for row, answer in zip(rows, answers, strict=True)
+        ]
+        graded = grade_all(self._by_name, pairs, self._job.beat_or_stop)
+        for name, score in (entry for scores in graded for entry in scores.items()):
+            if score.error is not None:
+                self._warn(name, score.error)
+        return [
+            {name: score.value if score.error is None else None for name, score in scores.items()}
+            for scores in graded
+        ]
 
     def reward(self, scores: list[Score]) -> float:
         """The weighted sum of those that are no errors."""
@@ -119,6 +134,11 @@ class Graders:
         if name not in self._warned:
             self._warned.add(name)
             self._job.warn("grader_error", f"The grader {name} could not score an answer: {error}")
+
+
+def graders_of(job: Job) -> Graders | None:
+    """The graders of a job, if it has any."""
+    return Graders(job) if job.settings.graders else None
 
 
 def refuse_equal_rewards(job: Job, trainer: Trainer, prompts: Dataset, graders: Graders) -> None:
