@@ -1,4 +1,4 @@
-import { graderFigure } from './graders/grader-types.ts';
+import { graderOf } from './graders/grader-types.ts';
 
 /** The states of an evaluation. */
 export const evaluationStates = ['queued', 'running', 'completed', 'failed'] as const;
@@ -41,11 +41,12 @@ export function namesOfFigures(
 }
 
 /** Whether a figure is the mean of a grader's scores. */
-export const isOfGrader = (name: string): boolean => name.startsWith(graderFigure(''));
+export const isOfGrader = (name: string): boolean => graderOf(name) !== null;
 
 /** What a figure is called. */
 export function figureLabel(name: string): string {
-  if (isOfGrader(name)) return `${name.slice(graderFigure('').length)} (grader)`;
+  const grader = graderOf(name);
+  if (grader !== null) return `${grader} (grader)`;
   const label = evaluationFigures[name as FigureName]?.label ?? name;
   return isToldInPercent(name) ? `${label} (%)` : label;
 }

@@ -50,3 +50,13 @@ export const graderBounds = { ofEvaluation: 16, testedRows: 100 } as const;
 
 /** The figure of an evaluation that a grader gives: its mean over the rows. */
 export const graderFigure = (name: string): string => `grader:${name}`;
+
+/** The grader whose figure a metric is; `null` if it is none. */
+export const graderOf = (metric: string): string | null =>
+  metric.startsWith(graderFigure('')) ? metric.slice(graderFigure('').length) : null;
+
+/** A metric of an evaluation while a run trains. Where a grader is the reward, its figure is the mean of that. */
+export const metricIn = (
+  metrics: Readonly<Record<string, number | null>>,
+  metric: string,
+): number | null | undefined => metrics[metric] ?? metrics[`rewards/${graderOf(metric)}/mean`];

@@ -1,3 +1,5 @@
+import { figureLabel, isOfGrader } from '../evaluations.ts';
+
 const names: Readonly<Record<string, string>> = {
   final_loss: 'Final loss',
   eval_loss: 'Evaluation loss',
@@ -27,6 +29,7 @@ const ofGrader: Readonly<Record<string, string>> = {
 
 /** A metric's display name. */
 export function metricName(key: string): string {
+  if (isOfGrader(key)) return figureLabel(key);
   const [, grader, what = ''] = /^rewards\/(.+)\/(mean|std|errors)$/.exec(key) ?? [];
   if (grader !== undefined) return `${ofGrader[what]} ${grader}`;
   const words = key.replaceAll('_', ' ').replace('/', ': ');

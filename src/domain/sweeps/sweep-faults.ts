@@ -1,3 +1,4 @@
+import { graderOf } from '../../contract/graders/grader-types.ts';
 import { usualMetric } from '../../contract/sweeps.ts';
 import type { FieldIssue } from '../../errors.ts';
 import { createFaults } from '../../faults.ts';
@@ -5,7 +6,7 @@ import type { Description } from '../../trainer/protocol.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import { defaultStrategy } from '../machine/trainer-registry.ts';
 import { metricFault } from './metrics.ts';
-import { corners, type SweepRequest, spaceFaults } from './sweep-request.ts';
+import { corners, nameOf, type SweepRequest, spaceFaults } from './sweep-request.ts';
 
 /** Every error of a request, as far as it can be read; `refused` are the fields that cannot. */
 export async function sweepFaults(
@@ -17,8 +18,15 @@ export async function sweepFaults(
   const wrong = fields.space === undefined ? [] : spaceFaults(fields.space, fields.trials);
   for (const msg of wrong) found.add('space', msg);
   if (!refused.has('metric')) {
-    const { metric = usualMetric, task, strategy } = fields;
-    const fault = metricFault(await describe(), metric, task, strategy ?? defaultStrategy);
+    const { metric = usualMetric, task, strategy, graders } = fields;
+    const grader = graderOf(metric);
+    const isReward = graders?.some((one) => nameOf(one) === grader);
+    const fault =
+      grader === null
+        ? metricFault(await describe(), metric, task, strategy ?? defaultStrategy)
+        : strategy === 'grpo' && !isReward
+          ? `metric is ${metric}, and grpo tells the scores of its rewards alone; name ${grader} in graders`
+          : null;
     if (fault !== null) found.add('metric', fault);
   }
   const isRead = !refused.has('eval_split') && !refused.has('validation_dataset');

@@ -1,3 +1,4 @@
+import { metricIn } from '../../contract/graders/grader-types.ts';
 import { totalSteps } from '../../contract/training/steps.ts';
 import { AppError } from '../../errors.ts';
 import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
@@ -67,11 +68,11 @@ export function createSweepProgress(
     const sweep = get(id);
     const own = sweep.trialsDone.find(({ row }) => row.jobId === jobId);
     if (own?.job == null) return;
-    const { metrics } = (options.jobs.series(jobId, 1).eval.at(-1) ?? { metrics: {} }) as {
-      metrics?: object;
+    const { metrics = {} } = (options.jobs.series(jobId, 1).eval.at(-1) ?? {}) as {
+      metrics?: Readonly<Record<string, number | null>>;
     };
-    const names = Object.keys(metrics ?? {});
-    if (!names.includes(sweep.metric)) {
+    const names = Object.keys(metrics);
+    if (metricIn(metrics, sweep.metric) === undefined) {
       throw new AppError(
         'invalid',
         `Trial ${own.number} reports no metric ${sweep.metric}. It has ${names.join(', ')}; name one of them as metric.`,

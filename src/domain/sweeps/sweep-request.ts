@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { type Setting, settings } from '../../contract/settings.ts';
+import { graderOf } from '../../contract/graders/grader-types.ts';
+import { type Setting, settings, type WeightedGrader } from '../../contract/settings.ts';
 import {
   type Dimension,
   directions,
@@ -50,7 +51,9 @@ export const sweepRequest = v.strictObject({
   ),
   metric: v.pipe(
     v.optional(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(100)), usualMetric),
-    v.description('A metric of the evaluations.'),
+    v.description(
+      'A metric of the evaluations, or `grader:NAME` for the mean score of a stored grader on the validation rows.',
+    ),
   ),
   direction: v.pipe(
     v.optional(v.picklist(directions)),
@@ -84,18 +87,27 @@ export const sweepExample = {
   trials: 20,
 };
 
-/** The training request that all trials share. */
+/** The training request that all trials share, with the grader of the metric. */
 export function sharedRequest(request: Partial<SweepRequest>): Partial<TrainingRequest> {
   const {
     space: _space,
     trials: _trials,
-    metric: _metric,
+    metric = usualMetric,
     direction: _direction,
     culling: _culling,
     ...rest
   } = request;
-  return rest;
+  const grader = graderOf(metric);
+  // With grpo, graders are the reward, which another one would change.
+  if (grader === null || rest.strategy === 'grpo') return rest;
+  const isIt = (one: WeightedGrader) => nameOf(one) === grader;
+  const graders = rest.graders ?? [];
+  return { ...rest, graders: [graders.find(isIt) ?? grader, ...graders.filter((one) => !isIt(one))] };
 }
+
+/** The name of a grader of a run, as it is told. */
+export const nameOf = (grader: WeightedGrader): unknown =>
+  typeof grader === 'string' ? grader : (grader.name ?? grader.grader?.name ?? grader.grader?.type);
 
 /** A valid request's space. */
 export const spaceOf = (written: SweepRequest['space']): Space =>

@@ -1,3 +1,4 @@
+import { metricIn } from '../../contract/graders/grader-types.ts';
 import type { JobState } from '../../contract/jobs.ts';
 import {
   type Direction,
@@ -66,7 +67,11 @@ function readTrial(row: TrialRow, metric: string, store: Store): Trial {
     const { step, metrics } = payload as { step: number; metrics: Record<string, number | null> };
     // The base model's is the same for all trials.
     if (step === 0) return [];
-    return { step, fraction: totalSteps === null ? 0 : step / totalSteps, value: metrics[metric] ?? null };
+    return {
+      step,
+      fraction: totalSteps === null ? 0 : step / totalSteps,
+      value: metricIn(metrics, metric) ?? null,
+    };
   });
   const isCompleted = job?.state === 'completed';
   return {
@@ -76,7 +81,9 @@ function readTrial(row: TrialRow, metric: string, store: Store): Trial {
     state: stateOf(row, job),
     parameters: row.parameters as Parameters,
     evaluations,
-    value: isCompleted ? (job.resultMetrics?.[metric] ?? evaluations.at(-1)?.value ?? null) : null,
+    value: isCompleted
+      ? (metricIn(job.resultMetrics ?? {}, metric) ?? evaluations.at(-1)?.value ?? null)
+      : null,
     step: job?.lastMetric?.step ?? 0,
     totalSteps,
   };

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
+import { graderFigure } from '../../../src/contract/graders/grader-types.ts';
 import { type Direction, directionOf, sweepBounds } from '../../../src/contract/sweeps.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { type SweepBody, service } from '../../api/service.ts';
@@ -10,7 +11,7 @@ import { draftFaults, draftMissing, draftRequest } from '../../settings/draft-re
 import { formDefaults } from '../../settings/form-defaults.ts';
 import { settingLabel } from '../../settings/setting-values.ts';
 import { combinations, dimensionFields, readSpace } from '../../settings/sweep-space.ts';
-import { choices, datasets, router, settings, sweeps } from '../../state/app.ts';
+import { choices, datasets, graders, router, settings, sweeps } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { draft } from '../../state/drafts/draft.ts';
 import { sweepDraft } from '../../state/drafts/sweep-draft.ts';
@@ -30,7 +31,7 @@ export class NewSweep extends LightElement {
 
   constructor() {
     super();
-    new Watch(this, choices, datasets, draft, settings, sweepDraft, presetFacts);
+    new Watch(this, choices, datasets, draft, graders, settings, sweepDraft, presetFacts);
   }
 
   override connectedCallback(): void {
@@ -38,6 +39,7 @@ export class NewSweep extends LightElement {
     choices.ensure();
     settings.ensure();
     void datasets.refresh();
+    void graders.refresh();
   }
 
   protected override willUpdate(): void {
@@ -175,6 +177,7 @@ export class NewSweep extends LightElement {
 
   private _search(): TemplateResult {
     const { trials, metric, direction, culling } = sweepDraft.value;
+    const ofGraders = (graders.value.value ?? []).map(({ name }) => graderFigure(name));
     const own = directionOf(metric) === 'minimize' ? 'lower is better' : 'higher is better';
     return html`<section class="card" aria-labelledby="step-search">
       <h2 id="step-search"><span class="step-number">3</span> Search</h2>
@@ -194,7 +197,14 @@ export class NewSweep extends LightElement {
             name: 'Metric',
             id: 'sweep-metric',
             value: metric,
-            hint: html`A metric of the evaluations. <code>eval_loss</code> is always there.`,
+            hint: html`A metric of the evaluations. <code>eval_loss</code> is always there.
+              ${ofGraders.length === 0 ? nothing : 'Or the score of a grader:'}
+              ${ofGraders.map(
+                (name) =>
+                  html`<button type="button" class="link" @click=${() => sweepDraft.change({ metric: name })}>
+                    ${nameText(name)}
+                  </button> `,
+              )}`,
           },
           (text) => sweepDraft.change({ metric: text }),
         )}
