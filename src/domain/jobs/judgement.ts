@@ -1,3 +1,4 @@
+import { figureLabel, isOfGrader } from '../../contract/evaluations.ts';
 import { lossText } from '../../contract/training/loss-text.ts';
 import { presets } from '../../contract/training/presets.ts';
 
@@ -137,7 +138,7 @@ function barely(run: JudgedRun): Found | null {
   const rose = fall !== null && fall < 0;
   const what =
     loss === null
-      ? `${(metric as { name: string }).name} did not improve (${numberText(base)} before, ${numberText(tuned)} after)`
+      ? `${nameOf(metric)} did not improve (${numberText(base)} before, ${numberText(tuned)} after)`
       : accuracy === null
         ? `the evaluation loss ${rose ? 'rose' : 'only fell'} from ${lossText(base)} to ${lossText(tuned)}`
         : `${percent(accuracy)} of the tokens are right, and the evaluation loss ${rose ? 'rose' : 'fell'} from ${lossText(base)} to ${lossText(tuned)}`;
@@ -154,12 +155,12 @@ function learned(run: JudgedRun): Found {
   const on = onHeldOut(run);
   const kept = bestStep === null ? '' : ` It has the weights of step ${bestStep}, the best evaluation.`;
   if (loss === null) {
-    const { name, base, tuned } = metric as NonNullable<typeof metric>;
+    const { base, tuned } = metric as NonNullable<typeof metric>;
     const before = base === null ? '' : ` from ${numberText(base)}`;
     return {
       ...plain,
       kind: 'learned',
-      sentence: `Learned: ${name} rose${before} to ${numberText(tuned)} ${on}.${kept}`,
+      sentence: `Learned: ${nameOf(metric)} rose${before} to ${numberText(tuned)} ${on}.${kept}`,
     };
   }
   const accuracy = accuracyOf(run);
@@ -173,6 +174,11 @@ function learned(run: JudgedRun): Found {
       ? `Trained: the evaluation loss is ${lossText(loss.tuned)} ${on}.`
       : `Learned: the evaluation loss fell from ${lossText(loss.base)} to ${lossText(loss.tuned)} ${on}.`;
   return { ...plain, kind: 'learned', sentence: `${change}${right}${kept}` };
+}
+
+function nameOf(metric: JudgedRun['metric']): string {
+  const { name } = metric as NonNullable<typeof metric>;
+  return isOfGrader(name) ? figureLabel(name) : name;
 }
 
 /** The share of right tokens of the model's own weights. */

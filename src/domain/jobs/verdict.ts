@@ -1,3 +1,5 @@
+import { isOfGrader } from '../../contract/evaluations.ts';
+import { graderFigure } from '../../contract/graders/grader-types.ts';
 import { quantizations } from '../../contract/models/quantizations.ts';
 import type { Settings } from '../../contract/settings.ts';
 import { suitedRate } from '../../contract/training/presets.ts';
@@ -49,7 +51,7 @@ export function readVerdict(
   const base = baseMetrics(events, job.id);
   const pair = (name: string): Pair | null =>
     tuned[name] == null ? null : { base: base?.[name] ?? null, tuned: tuned[name] };
-  const name = judged.find((metric) => tuned[metric] != null);
+  const name = [...gradersOf(job), ...judged].find((metric) => tuned[metric] != null);
   const loss = comparesAnswers(job.strategy) ? null : pair('eval_loss');
   const metric = name === undefined ? null : pair(name);
   const lastStep = tuned.best_step ?? job.lastMetric?.step ?? 0;
@@ -63,6 +65,12 @@ export function readVerdict(
     prompts: readPrompts(events, job, kept, lastStep),
   };
 }
+
+/** The figures of a run's own graders, by which it is judged before all else. */
+const gradersOf = ({ spec }: Job): string[] =>
+  ((spec ?? {}) as StoredSpec).settings?.graders?.map((one) =>
+    graderFigure(String((one as { grader?: { name?: unknown } }).grader?.name)),
+  ) ?? [];
 
 /** What a job was started with, as far as it is judged by that; parts may be absent. */
 interface StoredSpec {
@@ -87,7 +95,7 @@ function readJudgement(
     return { step: payload.step as number, loss: lost ?? null, accuracy: accuracy ?? null };
   });
   return judge({
-    loss,
+    loss: metric !== null && isOfGrader(metric.name) ? null : loss,
     metric,
     evaluations,
     heldOutRows: validation?.rows ?? heldOutRows(dataset?.rows ?? 0, settings?.eval_split ?? 0),

@@ -110,6 +110,22 @@ test('with the best weights kept, their answers are those of the trained model',
   assert.equal([prompt?.tuned, prompt?.checkpoints, prompt?.file?.text], ['the best', [], 'the file']);
 });
 
+test('a run is judged by its first grader, whatever its loss, and told so', () => {
+  const graders = ['right', 'brief'].map((name) => ({ grader: { name, type: 'hone_length' }, weight: 1 }));
+  const told = { 'grader:right': 0.9, 'grader:brief': 0.1, eval_loss: 3, rougeL: 0.2 };
+  const job = completed(
+    { resultMetrics: told, spec: { settings: { eval_split: 0.1, graders }, dataset: { rows: 200 } } },
+    [evaluation(0, { ...told, 'grader:right': 0.25, eval_loss: 2 }), evaluation(8, told)],
+  );
+  const verdict = readVerdict(store.events, job, []);
+  assert.equal(verdict?.metric, { name: 'grader:right', base: 0.25, tuned: 0.9 });
+  assert.equal(verdict?.loss, { base: 2, tuned: 3 });
+  assert.is(
+    verdict?.judgement.sentence,
+    'Learned: right (grader) rose from 0.25 to 0.9 on 20 held-out rows.',
+  );
+});
+
 test('it says why nothing is compared', () => {
   const without = readVerdict(store.events, completed({ resultMetrics: { final_loss: 1 } }, []), []);
   assert.equal([without?.loss, without?.metric, without?.verified], [null, null, null]);

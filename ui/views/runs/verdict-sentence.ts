@@ -1,4 +1,4 @@
-import { isToldInPercent } from '../../../src/contract/evaluations.ts';
+import { isOfGrader, isToldInPercent } from '../../../src/contract/evaluations.ts';
 import { lossText } from '../../../src/contract/training/loss-text.ts';
 import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
@@ -13,11 +13,15 @@ export function verdictSentence(
   { loss, metric, duration_seconds: seconds }: Verdict,
 ): string {
   const final = job.metrics?.final_loss;
-  const parts = [
+  const told = [
     loss === null ? null : `Evaluation loss ${change(loss, lossText)}`,
     metric === null
       ? null
       : `${metricName(metric.name)} ${change(metric, (value) => shortText(metric.name, value))}`,
+  ];
+  const parts = [
+    // The user's own measure comes first.
+    ...(metric !== null && isOfGrader(metric.name) ? told.reverse() : told),
     loss === null && metric === null && final != null ? `Final loss ${lossText(final)}` : null,
     seconds === null ? null : formatDuration(seconds),
   ];

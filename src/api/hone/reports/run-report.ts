@@ -1,3 +1,4 @@
+import { isOfGrader } from '../../../contract/evaluations.ts';
 import { lossText } from '../../../contract/training/loss-text.ts';
 import { metricName } from '../../../contract/training/metric-names.ts';
 import type { DataDigest } from '../../../domain/job-record/data-digest.ts';
@@ -57,12 +58,15 @@ function verdictOf({ loss, metric, judgement, verified, reason }: Verdict): Mark
     { base, tuned }: { base: number | null; tuned: number },
     text: (value: number) => string,
   ) => markup`<li>${name}: ${base === null ? '' : `${text(base)} → `}<b>${text(tuned)}</b></li>`;
+  const told = [
+    ...(loss === null ? [] : [change('Evaluation loss', loss, lossText)]),
+    ...(metric === null ? [] : [change(metricName(metric.name), metric, numberOf)]),
+  ];
   return markup`<section>
 <h2>Verdict</h2>
 <p class="judgement">${judgement.sentence}</p>
 <ul>
-${loss === null ? null : change('Evaluation loss', loss, lossText)}
-${metric === null ? null : change(metricName(metric.name), metric, numberOf)}
+${metric !== null && isOfGrader(metric.name) ? told.reverse() : told}
 ${verified === null ? null : markup`<li>${verified ? 'The exported file has the trained weights.' : 'The exported file was not verified.'}</li>`}
 </ul>
 ${[...judgement.notes, ...(reason === null ? [] : [reason])].map((note) => markup`<p class="note">${withoutFolders(note)}</p>`)}
