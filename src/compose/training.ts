@@ -4,6 +4,7 @@ import { createSelection } from '../domain/base-models/selection.ts';
 import { createDatasets } from '../domain/datasets/datasets.ts';
 import { createExampleDatasets } from '../domain/datasets/example-datasets.ts';
 import { createImports } from '../domain/datasets/imports/imports.ts';
+import { createDatasetVersions } from '../domain/datasets/versions/dataset-versions.ts';
 import type { Graders } from '../domain/graders/graders.ts';
 import { createEarlierRuns } from '../domain/jobs/earlier-runs.ts';
 import { createJobs } from '../domain/jobs/jobs.ts';
@@ -19,6 +20,7 @@ import { createLauncher } from '../trainer/processes/launcher.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
 import { version } from '../version.ts';
 import { type Foundation, starterDirs } from './foundation.ts';
+import { keptRows } from './kept-rows.ts';
 import type { composeMachine } from './machine.ts';
 import type { composeModels } from './models.ts';
 
@@ -73,6 +75,7 @@ export function composeTraining(
     judges,
     share,
     datasets,
+    datasetVersions: createDatasetVersions(datasets, (names) => keptRows(store, config, names)),
     imports,
     examples: createExampleDatasets({
       dir: join(config.installDir, 'examples'),

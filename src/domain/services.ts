@@ -12,6 +12,7 @@ import type { Checkpoints } from './checkpoints/checkpoints.ts';
 import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { Imports } from './datasets/imports/imports.ts';
+import type { DatasetVersions } from './datasets/versions/dataset-versions.ts';
 import type { Evaluations } from './evaluations/evaluations.ts';
 import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
@@ -47,6 +48,7 @@ export interface Services {
   /** What is known of the cluster for runs with several workers; `null` without `--cluster`. */
   readonly cluster: () => SeenCluster | null;
   readonly datasets: Datasets;
+  readonly datasetVersions: DatasetVersions;
   readonly evaluations: Evaluations;
   readonly examples: ExampleDatasets;
   readonly exporter: Exporter;

@@ -97,6 +97,7 @@ test('the events of a run are told from its start to its end, while it runs and 
   const sha256 = createHash('sha256').update(supportRows()).digest('hex');
   const rows = supportRows().trimEnd().split('\n').length;
   assert.equal(data.body, { rows, sha256, dataset: 'support.jsonl', changed: true });
+  await restoresTheRows();
   letGo(join(service.dataDir, 'jobs', 'train_1'));
   await tells([...beginning, 'Failed', ...again, ...ending]);
   await page.waitForFunction(() => document.title.startsWith('Completed · '));
@@ -116,6 +117,51 @@ test('the events of a run are told from its start to its end, while it runs and 
   assert.equal(faults, []);
   await context.close();
 });
+
+/** Opens the rows that a run reads from its page, and restores them, though another tab edits the dataset meanwhile. */
+async function restoresTheRows(): Promise<void> {
+  const { page, context, faults } = await openPage(service.url, '/training/train_1');
+  await page.getByRole('link', { name: 'the rows that it was started with' }).click();
+  await page.getByRole('heading', { name: 'An earlier version' }).waitFor();
+  const shown = page.getByRole('region', { name: 'Rows of the version' });
+  const rows = supportRows().trimEnd().split('\n');
+  await shown.getByText(JSON.parse(rows[0] as string).input, { exact: true }).waitFor();
+  assert.is(await shown.getByRole('button', { name: /^Edit/ }).count(), 0);
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByText(`Rows 26 to 50 of ${rows.length}`).waitFor();
+  assert.equal(await appearanceFaults(page, 'dataset-version'), []);
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Download' }).click(),
+  ]);
+  assert.is(readFileSync(await download.path(), 'utf8'), supportRows());
+
+  const dataset = '/api/datasets/support.jsonl';
+  const numberOfRows = async () => (await service.call('GET', dataset)).body.num_examples;
+  const { version } = (await service.call('GET', `${dataset}?rows=0`)).body;
+  await service.call('PATCH', `${dataset}/rows`, { version, deletions: [1] });
+  const restore = page.getByRole('button', { name: 'Restore as the newest' });
+  await restore.click();
+  await page.getByText('was changed since you opened it').first().waitFor();
+  const figures = page.getByRole('region', { name: 'Dataset', exact: true });
+  await figures.getByText(`${rows.length - 2}`, { exact: true }).waitFor();
+  assert.is(await numberOfRows(), rows.length - 2);
+  await restore.click();
+  await page.getByText('The version was restored.').waitFor();
+  assert.is(await numberOfRows(), rows.length);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  const versions = page.getByRole('region', { name: 'Versions of the dataset' });
+  await versions.getByText('2 removed').waitFor();
+  assert.is(await numberOfRows(), rows.length - 2);
+  assert.equal(await appearanceFaults(page, 'dataset-versions'), []);
+  await versions.getByRole('link', { name: /20\d\d/ }).click();
+  await page.getByRole('heading', { name: 'An earlier version' }).waitFor();
+  assert.equal(
+    faults.filter((fault) => !fault.includes('409')),
+    [],
+  );
+  await context.close();
+}
 
 test('the log is shown without progress bars', async () => {
   const { page, context, faults } = await openPage(service.url, '/training/train_1?view=log');

@@ -87,6 +87,22 @@ export const service = {
   datasetFilePath: (name: string) => pathOf('GET /api/datasets/{name}/file', { path: { name } }),
   removeDataset: (name: string, permanently = false) =>
     call('DELETE /api/datasets/{name}', { path: { name }, query: { permanently: `${permanently}` } }),
+  datasetVersions: async (name: string) =>
+    (await call('GET /api/datasets/{name}/versions', { path: { name } })).versions,
+  datasetVersion: (
+    name: string,
+    sha256: string,
+    query: Input<'GET /api/datasets/{name}/versions/{sha256}'>['query'],
+    signal: AbortSignal,
+  ) => call('GET /api/datasets/{name}/versions/{sha256}', { path: { name, sha256 }, query, signal }),
+  versionFilePath: (name: string, sha256: string) =>
+    pathOf('GET /api/datasets/{name}/versions/{sha256}/file', { path: { name, sha256 } }),
+  /** @param version of the rows that are replaced. */
+  restoreVersion: (name: string, sha256: string, version: string) =>
+    call('POST /api/datasets/{name}/versions/{sha256}/restore', {
+      path: { name, sha256 },
+      body: { version },
+    }),
   hubDataset: (repo: string) => call('GET /api/hub/dataset', { query: { repo } }),
   move: () => call('GET /api/move/openai'),
   listMove: (key: string) => call('POST /api/move/openai/list', { body: { api_key: key } }),

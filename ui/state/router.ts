@@ -8,6 +8,8 @@ export interface Place {
 
 /** The address of a dataset's page. */
 export const datasetPath = (name: string) => `/datasets/${encodeURIComponent(name)}`;
+/** That of a version of its rows, by their digest. */
+export const versionPath = (name: string, sha256: string) => `${datasetPath(name)}?version=${sha256}`;
 
 /**
  * The address of the playground with a model chosen: by its ID, or by the name of a base model.

@@ -15,6 +15,7 @@ import { changeRoutes } from './datasets/change-routes.ts';
 import { exampleRoutes } from './datasets/example-routes.ts';
 import { examples as datasetsExamples } from './datasets/examples.ts';
 import { datasetRoutes } from './datasets/routes.ts';
+import { versionRoutes } from './datasets/version-routes.ts';
 import { examples as evaluationsExamples } from './evaluations/examples.ts';
 import { evaluationRoutes } from './evaluations/routes.ts';
 import { examples as gradersExamples } from './graders/examples.ts';
@@ -54,6 +55,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         [
           ...datasetRoutes(services),
           ...changeRoutes(services),
+          ...versionRoutes(services),
           ...analysisRoutes(services),
           ...exampleRoutes(services),
         ],

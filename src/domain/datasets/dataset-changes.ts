@@ -26,7 +26,7 @@ export interface FlaggedLines {
 }
 
 /** What changes stored datasets, one change of a dataset at a time. */
-export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'takeBackCleaning'> {
+export interface DatasetChanges extends Pick<Cleanings, 'clean' | 'replaceRows' | 'takeBackCleaning'> {
   /**
    * Adds rows to a dataset, or makes one of them; one change of a dataset at a time. Runs keep the rows that they had.
    * @throws AppError `invalid` if they are no rows of its shape; `unavailable` as `upload`.
@@ -133,6 +133,7 @@ export function createDatasetChanges({
       }),
 
     clean: cleanings.clean,
+    replaceRows: cleanings.replaceRows,
     takeBackCleaning: cleanings.takeBackCleaning,
 
     rename(name, filename) {

@@ -43,6 +43,9 @@ const filePattern = /^eval_[1-9]\d{0,14}\.json$/;
 /** The name of an evaluation's file. */
 export const evaluationFileName = (id: number): string => `${evaluationName(id)}.json`;
 
+/** The rows that an evaluation's dataset had, as long as the evaluation is there: a link, which takes no space of its own. */
+export const evaluationRowsName = (id: number): string => `${evaluationName(id)}.rows.jsonl`;
+
 /** The table of evaluations, each of whose changes is also written to the evaluation's file. */
 export interface FiledEvaluations extends EvaluationStore {
   /** Writes the files that are missing, as after an update of Hone. */

@@ -8,7 +8,7 @@ import type { Bin } from '../bin/bin.ts';
 import { numberOf } from '../bin/number-of.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { type Evaluation, evaluationName, type Progress } from './evaluation.ts';
-import { evaluationFileName, isUnreadable, withFiles } from './evaluation-file.ts';
+import { evaluationFileName, evaluationRowsName, isUnreadable, withFiles } from './evaluation-file.ts';
 import { createEvaluationReader } from './evaluation-reader.ts';
 import type { Outcome } from './follow-evaluation.ts';
 
@@ -71,6 +71,10 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
   const { list, get, forget } = reader;
   const folderOf = (id: number) => join(dir, evaluationName(id));
   const removeFolder = (id: number) => rm(folderOf(id), { recursive: true, force: true });
+  async function removeFiles(id: number): Promise<void> {
+    await removeFolder(id);
+    await rm(join(dir, evaluationRowsName(id)), { force: true });
+  }
 
   const publish = (id: number, change: () => void) =>
     frames.commit((emit) => {
@@ -127,7 +131,7 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
 
     async discard(id) {
       table.remove(id);
-      await removeFolder(id);
+      await removeFiles(id);
     },
 
     started(id) {
@@ -169,7 +173,7 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
           emit('evaluation', null, { evaluation_id: evaluationName(id), state: 'deleted' });
         },
       });
-      await removeFolder(id);
+      await removeFiles(id);
       return binId;
     },
 
@@ -185,6 +189,7 @@ async function removeOthers(dir: string, evaluations: readonly Evaluation[]): Pr
   const known = new Set(
     evaluations.flatMap(({ id, state }) => [
       evaluationFileName(id),
+      evaluationRowsName(id),
       ...(state === 'queued' ? [evaluationName(id)] : []),
     ]),
   );

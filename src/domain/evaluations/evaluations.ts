@@ -3,7 +3,7 @@ import { AppError, asAppError, type FieldIssue } from '../../errors.ts';
 import type { RowResult } from '../../trainer/evaluate.ts';
 import type { Bin } from '../bin/bin.ts';
 import type { FrameLog } from '../events/frame-log.ts';
-import { type Evaluation, evaluationName } from './evaluation.ts';
+import type { Evaluation } from './evaluation.ts';
 import { createEvaluationRecords } from './evaluation-records.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
 import { createEvaluationRun, type EvaluationRunOptions } from './evaluation-run.ts';
@@ -103,7 +103,7 @@ export function createEvaluations(options: EvaluationsOptions): Evaluations {
       refuseMore();
       const createdAt = new Date().toISOString();
       const id = records.add({ state: 'queued', subject, dataset, shape, rows, createdAt });
-      const writing = write(evaluationName(id));
+      const writing = write(id);
       preparing.set(id, writing);
       try {
         return records.prepared(id, await writing);

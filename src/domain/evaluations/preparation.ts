@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { link, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { keptRows, scoredRows } from '../../contract/evaluations.ts';
@@ -21,6 +21,8 @@ import { jobName } from '../job-record/job.ts';
 import type { Models } from '../models/models.ts';
 import { writeSpec } from '../training/job-spec.ts';
 import { type JudgedRequest, type Judges, judgeRequest } from '../training/judge-request.ts';
+import { evaluationName } from './evaluation.ts';
+import { evaluationRowsName } from './evaluation-file.ts';
 import type { EvaluationRequest } from './evaluation-request.ts';
 import { requireGradable } from './gradable-rows.ts';
 import { countKnownRows, knownRowsWarning } from './known-rows.ts';
@@ -47,10 +49,10 @@ export interface Prepared {
   /** How many rows are scored. */
   readonly rows: number;
   /**
-   * Makes the folder `name`, with what is scored.
+   * Makes the folder of an evaluation, with what is scored, and keeps the rows of the dataset beside it.
    * @throws AppError `disk_full`.
    */
-  write(name: string): Promise<Written>;
+  write(id: number): Promise<Written>;
 }
 
 /** What is known of the rows that are scored. */
@@ -162,21 +164,24 @@ export function createPreparation(options: PreparationOptions): Preparation {
         dataset: data.name,
         shape: data.shape,
         rows,
-        write: (name) => write(name, found, data, judged, { rows, graders }),
+        write: (id) => write(id, found, data, judged, { rows, graders }),
       };
     },
   };
 
   async function write(
-    name: string,
+    id: number,
     { adapter, template, trained, subject }: FoundSubject,
     data: TrainingData,
     judged: JudgedRequest,
     { rows, graders }: { readonly rows: number; readonly graders: EvaluationOrder['graders'] },
   ): Promise<Written> {
     await mkdir(options.dir, { recursive: true });
+    const name = evaluationName(id);
     const cut = join(options.dir, `${name}.jsonl`);
     try {
+      // Where it cannot be linked, the dataset has no version of it.
+      if (data.stored) await link(data.path, join(options.dir, evaluationRowsName(id))).catch(() => {});
       const rowsDigest = await firstRows(data.path, cut, rows);
       const known =
         subject.jobId === null

@@ -20,15 +20,15 @@ export async function cleanRows(
 ): Promise<void> {
   const { removed_rows: removed, changed_rows: trimmed } = await service.cleanRows(name, body);
   const words = trimmed > 0 ? `${rowsWere(trimmed)} trimmed.` : `${rowsWere(removed)} removed.`;
-  toasts.show(words, 'info', () => void takeBack());
+  toasts.show(words, 'info', () => void takeBack(name).then(changed));
+}
 
-  async function takeBack(): Promise<void> {
-    try {
-      await service.takeBackCleaning(name);
-      toasts.show('The rows are as they were.');
-    } catch (error) {
-      toasts.show(asServiceError(error).message, 'error');
-    }
-    changed();
+/** Puts back the rows before all of them were changed at once, and tells so. */
+export async function takeBack(name: string): Promise<void> {
+  try {
+    await service.takeBackCleaning(name);
+    toasts.show('The rows are as they were.');
+  } catch (error) {
+    toasts.show(asServiceError(error).message, 'error');
   }
 }

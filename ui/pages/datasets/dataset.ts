@@ -23,6 +23,8 @@ import { linesOf } from './findings.ts';
 import './rename-dialog.ts';
 import './rows/row-pages.ts';
 import './split-dialog.ts';
+import './versions/dataset-version.ts';
+import './versions/dataset-versions.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
 type Dialog = 'rename' | 'split' | 'delete';
@@ -111,22 +113,32 @@ export class DatasetPage extends LightElement {
       </section>
       ${detail === null ? nothing : html`<hone-dataset-uses name=${this.name} .formerNames=${detail.former_names}></hone-dataset-uses>`}
       ${detail?.import ? importNote(detail.import) : nothing}
-      ${
-        detail === null
-          ? nothing
-          : html`${valid ? this._analysis(detail) : nothing}
+      ${this._rows(detail)} ${this._shownDialog(detail)}`;
+  }
+
+  private _rows(detail: DatasetDetail | null): TemplateResult | typeof nothing {
+    if (detail === null) return nothing;
+    const { valid, shape } = detail.validation;
+    const sha256 = router.value.query.get('version');
+    if (sha256 !== null)
+      return html`<hone-dataset-version
+        name=${this.name}
+        sha256=${sha256}
+        now=${detail.version}
+        @changed=${() => this._changed()}
+      ></hone-dataset-version>`;
+    return html`${valid ? this._analysis(detail) : nothing}
             <section class="card" aria-label="Rows of the dataset">
               <hone-row-pages
                 name=${this.name}
                 version=${detail.version}
                 .total=${detail.num_examples}
-                .shape=${shape ?? null}
+                .shape=${shape}
                 .only=${this._only(detail)}
                 @changed=${() => this._changed()}
               ></hone-row-pages>
-            </section>`
-      }
-      ${this._shownDialog(detail)}`;
+            </section>
+            <hone-dataset-versions name=${this.name} version=${detail.version}></hone-dataset-versions>`;
   }
 
   private _changed(): void {

@@ -5,7 +5,7 @@ import { service } from '../../api/service.ts';
 import '../../elements/copy.ts';
 import { formatCount } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { datasetPath } from '../../state/router.ts';
+import { datasetPath, versionPath } from '../../state/router.ts';
 
 const shownDigits = 12;
 
@@ -42,14 +42,15 @@ export class RunRows extends LightElement {
     const count = rows === null ? '' : `${formatCount(rows)}, `;
     return html`${count}SHA-256 <code title=${sha256}>${sha256.slice(0, shownDigits)}…</code>
       <hone-copy .text=${sha256} label="Copy"></hone-copy>
-      ${dataset === null ? 'Their dataset is gone; the run keeps them.' : this._since(dataset, changed)}`;
+      ${dataset === null ? 'Their dataset is gone; the run keeps them.' : this._since(dataset, changed, sha256)}`;
   }
 
-  private _since(dataset: string, changed: boolean | null): TemplateResult | string {
+  private _since(dataset: string, changed: boolean | null, sha256: string): TemplateResult | string {
     if (changed === null) return '';
     const link = html`<a href=${datasetPath(dataset)}>The dataset</a>`;
     return changed
-      ? html`${link} has changed since; the run keeps the rows that it was started with.`
+      ? html`${link} has changed since; the run keeps
+          <a href=${versionPath(dataset, sha256)}>the rows that it was started with</a>.`
       : html`${link} has the same rows now.`;
   }
 }

@@ -27,6 +27,15 @@ const dataset = {
   total: 400,
 };
 
+const kept = {
+  sha256: '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
+  current: false,
+  created_at: '2026-11-20T09:00:00.000Z',
+  num_examples: 398,
+  size_mb: 0.041,
+  used_by: [{ kind: 'run', id: 'train_7', name: 'support · 3 epochs · 2e-4' }],
+};
+
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/datasets/{name}/preview': {
@@ -56,6 +65,15 @@ export const examples: Readonly<Record<string, unknown>> = {
   'PATCH /api/datasets/{name}/flags': edited,
   'POST /api/datasets/{name}/cleaning': { ...edited, removed_rows: 3, changed_rows: 0 },
   'DELETE /api/datasets/{name}/cleaning': edited,
+  'GET /api/datasets/{name}/versions': { versions: [{ ...kept, added_rows: 3, removed_rows: 1 }] },
+  'GET /api/datasets/{name}/versions/{sha256}': {
+    ...kept,
+    rows: [row],
+    cut_rows: [],
+    lines: [1],
+    next_from: 1,
+  },
+  'POST /api/datasets/{name}/versions/{sha256}/restore': edited,
   'GET /api/datasets/{name}/rows/{line}': { line: 1, text: JSON.stringify(row), version },
   'POST /api/datasets/{name}/analysis': {
     rows: 400,

@@ -2,6 +2,7 @@ import type { Dataset } from '../../../domain/datasets/dataset.ts';
 import type { ExampleDataset } from '../../../domain/datasets/example-datasets.ts';
 import type { ImportNote } from '../../../domain/datasets/files/import-note.ts';
 import type { RowPage } from '../../../domain/datasets/rows/pages/row-page.ts';
+import type { DatasetVersion } from '../../../domain/datasets/versions/dataset-versions.ts';
 import type { Analysis } from '../../../domain/training/dataset-analysis.ts';
 
 /** A stored dataset without its rows. */
@@ -95,6 +96,15 @@ export function presentDatasetDetail(
     total,
   };
 }
+
+export const presentVersion = ({ sha256, isNow, createdAt, rows, sizeBytes, usedBy }: DatasetVersion) => ({
+  sha256,
+  current: isNow,
+  created_at: createdAt,
+  num_examples: rows,
+  size_mb: Math.round(sizeBytes / 1e3) / 1e3,
+  used_by: [...usedBy],
+});
 
 export function presentExample(example: ExampleDataset) {
   const { name, task, strategy, numExamples, sentence, modelName, settings } = example;

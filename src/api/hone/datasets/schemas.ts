@@ -229,6 +229,44 @@ export const dataset = v.object({
   /** How many rows have the text of `search` (or how many there are); `null` if that is not known yet. */
   total: v.nullable(v.number()),
 });
+const version = v.object({
+  /** Of the file of its rows. */
+  sha256: v.string(),
+  /** Whether the dataset has these rows now. */
+  current: v.boolean(),
+  created_at: v.string(),
+  num_examples: v.nullable(v.number()),
+  size_mb: v.number(),
+  /** The runs and evaluations that used it, and that keep it if it is not current. */
+  used_by: v.array(v.object({ kind: v.picklist(['run', 'evaluation']), id: v.string(), name: v.string() })),
+});
+export const versions = v.object({
+  /** The newest first, at most 50. */
+  versions: v.array(
+    v.object({
+      ...version.entries,
+      /** Rows that the version before does not have; `null` for the first one, and for files over 20 MB. */
+      added_rows: v.nullable(v.number()),
+      /** Rows of the version before that are no longer there. */
+      removed_rows: v.nullable(v.number()),
+    }),
+  ),
+});
+export const versionQuery = v.pick(rowsQuery, ['rows', 'from', 'search']);
+export const versionRows = v.object({
+  ...version.entries,
+  rows: v.array(v.unknown()),
+  /** The places in `rows` of those that are too long and displayed in part. */
+  cut_rows: v.array(v.number()),
+  /** The line of each of `rows`, from 1. */
+  lines: v.array(v.number()),
+  /** `from` of the next page; `null` at the end. */
+  next_from: v.nullable(v.number()),
+});
+export const restoreBody = v.strictObject({
+  /** `version` of the rows that are replaced. */
+  version: v.pipe(v.string(), v.maxLength(64)),
+});
 const { dataset: _dataset, ...withoutDataset } = trainingRequest.entries;
 export const previewBody = v.strictObject({
   ...withoutDataset,

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { minimumRows } from '../../../contract/rows.ts';
 import { AppError } from '../../../errors.ts';
@@ -24,6 +25,12 @@ export interface Cleanings {
    * an upload.
    */
   clean(name: string, version: string, fix: Fix, signal: AbortSignal): Promise<Edited & CleanedRows>;
+  /**
+   * Gives a dataset the rows of another file, which can be taken back as a cleaning.
+   * @param version that they replace.
+   * @throws AppError `conflict` if it is no longer the version; `unavailable` as an upload; ENOENT if the file is gone.
+   */
+  replaceRows(name: string, version: string, path: string): Promise<Edited>;
   /** Puts back the rows before the last cleaning. @throws AppError `conflict` if they were changed since, or are not kept. */
   takeBackCleaning(name: string): Promise<Edited>;
   /** Deletes the rows before the last cleaning of a dataset that is deleted. */
@@ -81,6 +88,15 @@ export function createCleanings({
         });
       }),
 
+    replaceRows: (name, version, path) =>
+      inTurn([name], async () => {
+        const before = await ofVersion(name, version);
+        const check = async () => void (await ofVersion(name, version));
+        return formers.keeping(before, async () => {
+          return { dataset: await replace(name, piecesOf(path), check), version: await versionOf(name) };
+        });
+      }),
+
     takeBackCleaning: (name) =>
       inTurn([name], async () => {
         named(name);
@@ -92,6 +108,11 @@ export function createCleanings({
 
     forget: (name) => versionOf(name).then(formers.forget, () => {}),
   };
+}
+
+/** Opened once it is read, so that nothing fails unheard. */
+async function* piecesOf(path: string): AsyncGenerator<Buffer> {
+  yield* createReadStream(path, { highWaterMark: 2 ** 20 });
 }
 
 const tooFew = (rows: number) =>

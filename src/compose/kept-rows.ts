@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import type { Store } from '../db/store.ts';
+import type { KeptRows } from '../domain/datasets/versions/dataset-versions.ts';
+import { evaluationName } from '../domain/evaluations/evaluation.ts';
+import { evaluationRowsName } from '../domain/evaluations/evaluation-file.ts';
+import { displayNameOf, type Job, jobName } from '../domain/job-record/job.ts';
+
+/** The files of rows that runs and evaluations of these datasets keep: runs first, each the newest first. */
+export function keptRows(
+  store: Store,
+  { jobsDir, evaluationsDir }: Pick<Config, 'jobsDir' | 'evaluationsDir'>,
+  names: readonly string[],
+): KeptRows[] {
+  const all = { states: [], limit: -1, offset: 0 };
+  const runs = names.flatMap((datasetName) => store.jobs.list({ ...all, datasetName }).jobs as Job[]);
+  const evaluations = store.evaluations.list().filter(({ dataset }) => names.includes(dataset));
+  return [
+    ...runs.map((job) => ({
+      path: join(jobsDir, jobName(job.id), 'dataset.jsonl'),
+      rows: (job.spec as { dataset?: { rows?: number } } | null)?.dataset?.rows ?? null,
+      use: { kind: 'run' as const, id: jobName(job.id), name: displayNameOf(job) },
+    })),
+    ...evaluations.map(({ id, subject }) => ({
+      path: join(evaluationsDir, evaluationRowsName(id)),
+      rows: null,
+      use: {
+        kind: 'evaluation' as const,
+        id: evaluationName(id),
+        name: (subject as { name: string }).name,
+      },
+    })),
+  ];
+}
