@@ -87,8 +87,9 @@ function valuesOf(setting: Setting): string {
       return setting.choices?.map(code).join(', ') ?? 'see `GET /api/choices`';
     case 'text':
       return 'string';
+    case 'prompts':
+      return `array of up to ${setting.maxItems} strings, or objects with \`prompt\`, \`reference\`, \`grader\`, \`threshold\` and \`item\``;
     case 'names':
-    case 'lines':
       return `array of ${setting.minItems === 0 ? 'up' : setting.minItems} to ${setting.maxItems} strings`;
     case 'graders':
       return `array of 1 to ${setting.maxItems} names of stored graders, or objects with \`name\` or \`grader\`, and \`weight\``;

@@ -69,9 +69,9 @@ interface TextRow extends Recommended<string | null> {
   readonly choices?: readonly string[];
   readonly maxLength?: number;
 }
-/** A list of strings: `names` are separated by commas, `lines` by newlines. */
+/** A list of strings, separated by commas, or of prompts, a line each. */
 interface ListRow extends Recommended<null> {
-  readonly kind: 'names' | 'lines';
+  readonly kind: 'names' | 'prompts';
   readonly minItems: number;
   readonly maxItems: number;
   readonly maxLength: number;
@@ -93,6 +93,22 @@ export type WeightedGrader =
       readonly grader?: Readonly<Record<string, unknown>> | undefined;
       readonly weight?: number | undefined;
     };
+
+/**
+ * A prompt whose answers are shown; with a test, also what they have to be: equal to `reference`, or worth at least `threshold`
+ * to a grader, a stored one's name or a definition. A job has definitions alone, with the whole `item` that they score by.
+ */
+export type GoldenPrompt =
+  | string
+  | {
+      readonly prompt: string;
+      readonly reference?: string | undefined;
+      readonly grader?: string | Readonly<Record<string, unknown>> | undefined;
+      readonly threshold?: number | undefined;
+      readonly item?: Readonly<Record<string, unknown>> | undefined;
+    };
+/** The score that passes unless a prompt says otherwise. */
+export const usualThreshold = 0.5;
 
 /**
  * Every training setting: the field name in the request and the specification, its bounds, recommended value, and label
@@ -277,14 +293,14 @@ export const settings = {
   },
   golden_prompts: {
     label: 'Sample prompts',
-    kind: 'lines',
+    kind: 'prompts',
     minItems: 0,
     maxItems: 16,
     maxLength: 65_536,
     recommended: null,
     empty: 'three rows of the dataset',
     group: 'validation',
-    help: 'One per line. The model answers them before, during and after training.',
+    help: 'One per line. The model answers them before, during and after training. A line may be JSON with a test of the answer: {"prompt": "…", "reference": "…", "grader": "NAME", "threshold": 0.8}.',
   },
   optim: {
     label: 'Optimizer',
@@ -496,11 +512,13 @@ type ValueOf<F> = F extends { readonly kind: 'switch' }
     ? number
     : F extends { readonly choices: readonly (infer Choice)[] }
       ? Choice
-      : F extends { readonly kind: 'names' | 'lines' }
+      : F extends { readonly kind: 'names' }
         ? string[]
-        : F extends { readonly kind: 'graders' }
-          ? WeightedGrader[]
-          : string;
+        : F extends { readonly kind: 'prompts' }
+          ? GoldenPrompt[]
+          : F extends { readonly kind: 'graders' }
+            ? WeightedGrader[]
+            : string;
 /** The values of the settings that are present. */
 export type SettingValues = { -readonly [N in SettingName]: ValueOf<Table[N]> };
 

@@ -18,7 +18,7 @@ const pythonTypes: Readonly<Record<Setting['kind'], string>> = {
   choice: 'str',
   text: 'str',
   names: 'list[str]',
-  lines: 'list[str]',
+  prompts: 'list[str | dict[str, object]]',
   graders: 'list[dict[str, object]]',
 };
 

@@ -126,4 +126,47 @@ test('a run keeps the checkpoint that its first grader finds best', async () => 
   assert.is(job.metrics[figure], Math.max(...scores));
 });
 
+test('golden prompts are tested by a grader or by their reference, before and after a training', async () => {
+  const golden_prompts = [
+    { prompt: 'Say nothing.', grader: 'brief', threshold: 0 },
+    { prompt: 'Repeat me.', reference: 'never said', grader: 'alike' },
+    { prompt: 'Repeat that.', reference: 'never said' },
+    'Hello',
+  ];
+  const start = (changes: object) =>
+    service.call('POST', '/api/start_training', request({ golden_prompts, ...changes }));
+  const told: [object, RegExp][] = [
+    [{ prompt: 'a', grader: 'unknown' }, /There is no grader unknown/],
+    [{ prompt: 'a', grader: 'alike' }, /alike names the column output, .*; add it to item/],
+    [{ prompt: 'a' }, /must have a .*grader/],
+    [{ prompt: 'a', grader: { type: 'unknown' } }, /golden_prompts/],
+    [{ reference: 'a' }, /prompt/],
+  ];
+  for (const [prompt, words] of told) {
+    const { status, body } = await start({ golden_prompts: [prompt] });
+    assert.ok(status === 400 || status === 404, JSON.stringify(body));
+    assert.match(JSON.stringify(body), words, JSON.stringify([prompt, body]));
+  }
+  const { body } = await start({});
+  assert.is((await untilEnded(service)).status, 'completed', JSON.stringify(body));
+  const { body: job } = await service.call('GET', `/api/jobs/${body.job_id}`);
+  assert.equal(job.settings.golden_prompts[1].item, {
+    ...{ prompt: 'Repeat me.', input: 'Repeat me.' },
+    ...{ reference: 'never said', output: 'never said' },
+  });
+  const tests = job.verdict.prompts.map(({ test }: Json) => test);
+  assert.equal(
+    [tests[0].grader, tests[0].threshold, tests[1].grader, tests[1].threshold],
+    ['brief', 0, 'alike', 0.5],
+  );
+  for (const side of ['base', 'tuned']) {
+    assert.ok(tests[0][side] === 0 || tests[0][side] === 1);
+    assert.ok(tests[1][side] >= 0 && tests[1][side] < 1);
+  }
+  assert.equal(tests.slice(2), [{ grader: null, threshold: 1, base: 0, tuned: 0 }, null]);
+  // What a run was started with starts another one.
+  assert.is((await start({ golden_prompts: job.settings.golden_prompts })).status, 200);
+  await untilEnded(service);
+});
+
 test.run();

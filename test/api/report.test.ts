@@ -33,6 +33,7 @@ const job = {
       {
         prompt: 'Where is <b>my order</b>?',
         reference: 'On its way.',
+        test: null,
         trained: false,
         base: '',
         tuned: 'It is on its way.',

@@ -26,7 +26,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     per_device_eval_batch_size: int
     early_stopping_patience: int | None
     keep_best: bool
-    golden_prompts: list[str] | None
+    golden_prompts: list[str | dict[str, object]] | None
     optim: str
     lr_scheduler_type: str
     warmup_ratio: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trainer.data import thinking, tools
 from trainer.data.encode import text_start
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, Trainer
 
     from trainer.data.job import Job
+    from trainer.grading.score import Grader
     from trainer.protocol.row import Row
 
 # Prompts that are shown without `golden_prompts`.
@@ -49,6 +50,8 @@ class Shown:
     reference: str | None
     # The row that graders score answers by.
     item: Row | None = None
+    # Its own one, in place of those of the run.
+    grader: Grader | None = None
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -63,6 +66,9 @@ class Scores(Protocol):
 
     def of_answers(self, rows: Sequence[Shown], answers: Sequence[str]) -> list[dict[str, float | None]]:
         """The scores of each answer by name, None where a grader cannot score it."""
+
+    def of_sample(self, row: Shown, answer: str) -> dict[str, float | None]:
+        """The scores of an answer to a prompt that is shown."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class EvaluationPrompts:
         from pyarrow.compute import list_value_length
 
         asked = job.settings.golden_prompts
-        golden = [Shown([{"role": "user", "content": text}], None) for text in asked or ()]
+        golden = [_golden(one) for one in asked or ()]
         if held_out is None:
             if asked is not None:
                 return EvaluationPrompts(golden, [], MAX_NEW_TOKENS)
@@ -117,6 +123,15 @@ class EvaluationPrompts:
                 "would take over a tenth of the training's time, or are not needed for a figure.",
             )
         return EvaluationPrompts(shown, scored[:count], most)
+
+
+def _golden(asked: str | dict[str, Any]) -> Shown:
+    """A prompt of the request, with the grader that tests its answer, if it has one."""
+    if isinstance(asked, str):
+        asked = {"prompt": asked}
+    prompt: list[Given] = [{"role": "user", "content": asked["prompt"]}]
+    grader = asked.get("grader")
+    return Shown(prompt, asked.get("reference"), asked["item"] if grader else None, grader)
 
 
 def _first(job: Job, dataset: Dataset, count: int) -> list[Row]:
@@ -256,7 +271,7 @@ class PromptAnswers:
                 file=None,
                 scores=None
                 if self._graders is None or row.item is None
-                else self._graders.of_answers([row], [text])[0],
+                else self._graders.of_sample(row, text),
             )
         if shown:
             self._shown = [given[json.dumps(row.prompt)] for row in shown]

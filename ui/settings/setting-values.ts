@@ -1,5 +1,6 @@
 import {
   derivedText,
+  type GoldenPrompt,
   type Setting,
   type SettingName,
   settingGroups,
@@ -91,6 +92,16 @@ const parts = (text: string, separator: string) =>
     .map((part) => part.trim())
     .filter(Boolean);
 
+/** A line of prompts: JSON with a prompt in it, or the prompt itself. */
+function readPrompt(line: string): GoldenPrompt {
+  try {
+    const value = JSON.parse(line);
+    return typeof value?.prompt === 'string' ? value : line;
+  } catch {
+    return line;
+  }
+}
+
 /** A field's text as the request carries it, or what is wrong with it; empty means the recommendation. */
 export function readSetting(field: SettingField, text: string): { value: unknown } | { fault: string } {
   const trimmed = text.trim();
@@ -102,8 +113,8 @@ export function readSetting(field: SettingField, text: string): { value: unknown
     case 'text':
       return { value: trimmed };
     case 'names':
-    case 'lines': {
-      const value = parts(trimmed, field.kind === 'names' ? ',' : '\n');
+    case 'prompts': {
+      const value = field.kind === 'names' ? parts(trimmed, ',') : parts(trimmed, '\n').map(readPrompt);
       return value.length > field.maxItems
         ? { fault: `There must be at most ${field.maxItems} ${field.label.toLowerCase()}.` }
         : { value };
@@ -153,7 +164,7 @@ export function settingTexts(
     Object.entries(request).flatMap(([name, value]) => {
       const field = settingField(name, strategy);
       if (field === undefined || value == null) return [];
-      const isList = (field.kind === 'lines' || field.kind === 'graders') && Array.isArray(value);
+      const isList = (field.kind === 'prompts' || field.kind === 'graders') && Array.isArray(value);
       return [[name, isList ? value.map(settingText).join('\n') : settingText(value)]];
     }),
   );

@@ -54,8 +54,9 @@ function faultOf(field: string, value: unknown): string | null {
   switch (setting.kind) {
     case 'switch':
       return typeof value === 'boolean' ? null : 'must be true or false.';
+    case 'prompts':
+      return Array.isArray(value) ? null : 'must be a list of prompts.';
     case 'names':
-    case 'lines':
       return Array.isArray(value) && value.every((one) => typeof one === 'string')
         ? null
         : 'must be a list of texts.';

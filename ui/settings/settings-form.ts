@@ -216,7 +216,7 @@ export class SettingsForm extends LightElement {
         ${choices.map((choice) => html`<option value=${choice} ?selected=${choice === chosen}>${choice}</option>`)}
       </select>`;
     }
-    if (kind === 'lines' || kind === 'graders') {
+    if (kind === 'prompts' || kind === 'graders') {
       return html`<textarea
         id=${id}
         rows="3"

@@ -13,6 +13,8 @@ import { type EvaluatedStep, type Judgement, judge, type Pair } from './judgemen
 export interface GoldenPrompt {
   readonly prompt: string;
   readonly reference: string | null;
+  /** What its answers have to be; `null` if nothing tests them. */
+  readonly test: PromptTest | null;
   /** Whether it is a row that was trained on, because none was held out. */
   readonly trained: boolean;
   readonly base: string | null;
@@ -21,6 +23,16 @@ export interface GoldenPrompt {
   readonly checkpoints: readonly { readonly step: number; readonly text: string }[];
   /** The answer of the exported file. */
   readonly file: { readonly quantization: string; readonly text: string } | null;
+}
+
+/** The test of a prompt's answers: equality with the reference (1 or 0), or the score of a grader. */
+export interface PromptTest {
+  readonly grader: string | null;
+  /** The least score that passes. */
+  readonly threshold: number;
+  /** The scores of the models' answers; `null` without an answer, or where the grader cannot score it. */
+  readonly base: number | null;
+  readonly tuned: number | null;
 }
 
 /** What a completed training gained. */
@@ -153,19 +165,24 @@ function readPrompts(
   const steps = new Set([0, ...kept, lastStep, job.lastMetric?.step ?? 0]);
   const { settings, validation } = (job.spec ?? {}) as StoredSpec;
   const isHeldOut = validation != null || settings?.eval_split !== 0;
+  const asked = (settings?.golden_prompts ?? []).filter((one) => typeof one === 'object');
   const prompts = new Map<string, GoldenPrompt>();
   for (const { payload } of events.samples(job.id, [...steps])) {
-    const { prompt, text, step, reference = null, file } = payload as unknown as Sample;
+    const { prompt, text, step, reference = null, file, scores } = payload as unknown as Sample;
+    const own = asked.find((one) => one.prompt === prompt);
+    const grader = own?.grader === undefined ? null : String((own.grader as { name?: unknown }).name);
     const found = prompts.get(prompt) ?? {
       prompt,
       reference,
-      trained: reference !== null && !isHeldOut,
+      test: own === undefined ? null : { grader, threshold: own.threshold ?? 1, base: null, tuned: null },
+      trained: reference !== null && !isHeldOut && own === undefined,
       base: null,
       tuned: null,
       checkpoints: [],
       file: null,
     };
-    prompts.set(prompt, withAnswer(found, text, step, file, kept, lastStep));
+    const score = grader === null ? Number(text.trim() === reference?.trim()) : (scores?.[grader] ?? null);
+    prompts.set(prompt, withAnswer(found, { text, step, file, score }, kept, lastStep));
   }
   return [...prompts.values()];
 }
@@ -176,23 +193,32 @@ interface Sample {
   readonly step: number;
   readonly reference?: string;
   readonly file?: string;
+  readonly scores?: Readonly<Record<string, number | null>>;
+}
+
+interface Answer {
+  readonly text: string;
+  readonly step: number;
+  readonly file: string | undefined;
+  /** By the test of the prompt. */
+  readonly score: number | null;
 }
 
 /** A prompt after another answer; a step that was repeated after a resume counts once. */
 function withAnswer(
   found: GoldenPrompt,
-  text: string,
-  step: number,
-  file: string | undefined,
+  { text, step, file, score }: Answer,
   kept: readonly number[],
   lastStep: number,
 ): GoldenPrompt {
   if (file !== undefined) return { ...found, file: { quantization: file, text } };
-  if (step === 0) return { ...found, base: text };
+  const { test } = found;
+  if (step === 0) return { ...found, base: text, test: test && { ...test, base: score } };
   const others = found.checkpoints.filter((answer) => answer.step !== step);
   return {
     ...found,
     tuned: step === lastStep ? text : found.tuned,
+    test: step === lastStep ? test && { ...test, tuned: score } : test,
     checkpoints: kept.includes(step) ? [...others, { step, text }] : found.checkpoints,
   };
 }

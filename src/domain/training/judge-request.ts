@@ -17,7 +17,7 @@ import type { Graders } from '../graders/graders.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
-import { runGraders } from './run-graders.ts';
+import { runGraders, runPrompts } from './run-graders.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** A validated request: everything that a specification needs except the job's folder. */
@@ -154,8 +154,12 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
     settings.graders === null
       ? null
       : await runGraders(settings.graders, judges.graders, graded, faults, mayDefine);
+  const golden_prompts =
+    settings.golden_prompts === null
+      ? null
+      : await runPrompts(settings.golden_prompts, judges.graders, faults, mayDefine);
   return {
-    choices: { ...choices, settings: { ...settings, graders } },
+    choices: { ...choices, settings: { ...settings, graders, golden_prompts } },
     model,
     data,
     validation,

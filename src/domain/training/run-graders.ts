@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { missingColumn } from '../../contract/graders/templates.ts';
-import type { WeightedGrader } from '../../contract/settings.ts';
+import { type GoldenPrompt, usualThreshold, type WeightedGrader } from '../../contract/settings.ts';
+import { AppError } from '../../errors.ts';
 import type { Faults } from '../../faults.ts';
 import { readRow } from '../datasets/rows/read-row.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
@@ -27,25 +28,11 @@ export async function runGraders(
     );
   }
   const row = await firstRow(data?.path ?? null);
-  const found: { readonly grader: GraderDefinition & { readonly name: string }; readonly weight: number }[] =
-    [];
+  const found: { readonly grader: Named; readonly weight: number }[] = [];
   for (const one of wanted) {
     const { name, grader, weight = 1 } = typeof one === 'string' ? { name: one } : one;
     await faults.of('graders', async () => {
-      // The schema of the request has read it.
-      const given =
-        grader === undefined ? graders.get(name as string).definition : (grader as GraderDefinition);
-      const definition = { ...given, name: given.name ?? given.type };
-      if (
-        grader !== undefined &&
-        !mayDefine &&
-        mustBeStored(given) &&
-        !graders.list().some((stored) => isDeepStrictEqual(stored.definition, definition))
-      )
-        faults.add(
-          'graders',
-          `the grader ${definition.name} runs Python or names a server; store it (POST /api/graders), and name it here`,
-        );
+      const definition = define(grader ?? (name as string), graders, mayDefine);
       const fault = row === null ? null : missingColumn(definition, row);
       if (fault !== null) faults.add('graders', `the grader ${definition.name} ${fault}`);
       if (found.some((other) => other.grader.name === definition.name))
@@ -54,6 +41,59 @@ export async function runGraders(
     });
   }
   return found;
+}
+
+/**
+ * The prompts of a run with their graders as definitions. Adds an error for each grader that there is not, or that names a
+ * column which the prompt's `item` does not have.
+ */
+export async function runPrompts(
+  prompts: readonly GoldenPrompt[],
+  graders: Pick<Graders, 'get' | 'list'>,
+  faults: Faults,
+  mayDefine = false,
+): Promise<GoldenPrompt[]> {
+  const found: GoldenPrompt[] = [];
+  for (const one of prompts) {
+    if (typeof one === 'string' || one.grader === undefined) {
+      found.push(one);
+      continue;
+    }
+    const { prompt, reference, grader, threshold = usualThreshold } = one;
+    const wanted = reference === undefined ? {} : { reference, output: reference };
+    const item = { prompt, input: prompt, ...wanted, ...one.item };
+    await faults.of('golden_prompts', () => {
+      const definition = define(grader, graders, mayDefine);
+      const fault = missingColumn(definition, item);
+      if (fault !== null)
+        faults.add('golden_prompts', `the grader ${definition.name} ${fault}; add it to item`);
+      found.push({ ...one, grader: definition, threshold, item });
+    });
+  }
+  return found;
+}
+
+type Named = GraderDefinition & { readonly name: string };
+
+/** A stored grader by name, or a definition, which the schema of the request has read. @throws AppError */
+function define(
+  given: string | Readonly<Record<string, unknown>>,
+  graders: Pick<Graders, 'get' | 'list'>,
+  mayDefine: boolean,
+): Named {
+  const found = typeof given === 'string' ? graders.get(given).definition : (given as GraderDefinition);
+  const definition = { ...found, name: found.name ?? found.type };
+  if (
+    typeof given !== 'string' &&
+    !mayDefine &&
+    mustBeStored(definition) &&
+    !graders.list().some((stored) => isDeepStrictEqual(stored.definition, definition))
+  )
+    throw new AppError(
+      'invalid',
+      `the grader ${definition.name} runs Python or names a server; store it (POST /api/graders), and name it here`,
+    );
+  return definition;
 }
 
 /** Whether not every client may define it (`Graders.requireAllowed`), so that a definition must be a stored one. */

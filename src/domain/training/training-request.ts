@@ -60,15 +60,30 @@ const weighted = v.pipe(
     'must have either the "name" of a stored grader, or a definition in "grader"',
   ),
 );
-const named = v.union([text(64), weighted]);
-/** This, or the name alone; what is wrong with a definition is told by its place. */
-const weightedGrader: typeof named = {
-  ...named,
-  '~run': (dataset, config) =>
+/** A prompt with a test of its answer. */
+const tested = (maxLength: number) =>
+  v.pipe(
+    v.strictObject({
+      prompt: text(maxLength),
+      reference: v.optional(text(maxLength)),
+      grader: v.optional(textOr(64, graderDefinition)),
+      threshold: v.optional(v.pipe(v.number(), v.finite('must be a finite number'))),
+      item: v.optional(v.record(v.string(), v.unknown())),
+    }),
+    v.check(
+      ({ grader, reference }) => grader !== undefined || reference !== undefined,
+      'must have a "grader" or a "reference", or be the prompt alone',
+    ),
+  );
+/** A text, or this; what is wrong with an object is told by its place. */
+function textOr<S extends v.GenericSchema>(max: number, object: S) {
+  const either = v.union([text(max), object]);
+  const run: (typeof either)['~run'] = (dataset, config) =>
     typeof dataset.value === 'object'
-      ? (weighted['~run'](dataset, config) as ReturnType<(typeof named)['~run']>)
-      : named['~run'](dataset, config),
-};
+      ? (object['~run'](dataset, config) as ReturnType<(typeof either)['~run']>)
+      : either['~run'](dataset, config);
+  return { ...either, '~run': run };
+}
 
 /** The schema of a setting's values. */
 export const settingSchema = (name: SettingName): v.GenericSchema => schemaOf(name, settings[name]);
@@ -83,15 +98,19 @@ function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
     case 'choice':
     case 'text':
       return setting.choices === undefined ? text(setting.maxLength ?? 64) : v.picklist(setting.choices);
+    case 'prompts':
+      return v.pipe(
+        v.array(textOr(setting.maxLength, tested(setting.maxLength))),
+        v.maxLength(setting.maxItems),
+      );
     case 'names':
-    case 'lines':
       return v.pipe(
         v.array(text(setting.maxLength)),
         v.minLength(setting.minItems, 'must name at least one module'),
         v.maxLength(setting.maxItems),
       );
     case 'graders':
-      return v.pipe(v.array(weightedGrader), v.minLength(1), v.maxLength(setting.maxItems));
+      return v.pipe(v.array(textOr(64, weighted)), v.minLength(1), v.maxLength(setting.maxItems));
   }
 }
 

@@ -84,7 +84,7 @@ test('the base and the trained model are told side by side, with the answers of 
     },
     prompts: [
       {
-        ...{ prompt: 'Where?', reference, trained: false, base: 'What?', tuned: 'Here!' },
+        ...{ prompt: 'Where?', reference, test: null, trained: false, base: 'What?', tuned: 'Here!' },
         checkpoints: [
           { step: 4, text: 'step 4' },
           { step: 8, text: 'Here!' },
@@ -92,7 +92,7 @@ test('the base and the trained model are told side by side, with the answers of 
         file: { quantization: 'Q8_0', text: 'Here, says the file.' },
       },
       {
-        ...{ prompt: 'Who?', reference: null, trained: false, base: null, tuned: 'I.' },
+        ...{ prompt: 'Who?', reference: null, test: null, trained: false, base: null, tuned: 'I.' },
         checkpoints: [{ step: 8, text: 'I.' }],
         file: null,
       },
@@ -123,6 +123,31 @@ test('a run is judged by its first grader, whatever its loss, and told so', () =
   assert.is(
     verdict?.judgement.sentence,
     'Learned: right (grader) rose from 0.25 to 0.9 on 20 held-out rows.',
+  );
+});
+
+test('a golden prompt with a test has the scores of both models, by its grader or as equality', () => {
+  const golden_prompts = [
+    'Who?',
+    { prompt: 'Where?', reference: 'Here.' },
+    { prompt: 'When?', grader: { name: 'alike', type: 'string_check' }, threshold: 0.8 },
+  ];
+  const job = completed({ resultMetrics: {}, spec: { settings: { eval_split: 0, golden_prompts } } }, [
+    sample(0, 'Who?', 'I.'),
+    sample(0, 'Where?', 'There.', { reference: 'Here.' }),
+    sample(0, 'When?', 'Late.', { scores: { alike: 0.3 } }),
+    sample(8, 'Where?', 'Here. ', { reference: 'Here.' }),
+    sample(8, 'When?', 'Now.', { scores: { alike: null } }),
+    sample(8, 'When?', 'Now, says the file.', { file: 'Q8_0' }),
+  ]);
+  const prompts = readVerdict(store.events, job, [])?.prompts ?? [];
+  assert.equal(
+    prompts.map(({ test, trained }) => [test, trained]),
+    [
+      [null, false],
+      [{ grader: null, threshold: 1, base: 0, tuned: 1 }, false],
+      [{ grader: 'alike', threshold: 0.8, base: 0.3, tuned: null }, false],
+    ],
   );
 });
 

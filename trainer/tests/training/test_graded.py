@@ -31,7 +31,7 @@ def base(tmp_path_factory):
 def trained(folder, base, *graders, **more):
     """The last line of the journal of an SFT on sums with these graders, and its evaluations by step."""
     uses = [{"grader": grader, "weight": 1} for grader in graders]
-    spec = jobs.make(folder, base, ROWS, validation=ROWS, **SETTINGS, graders=uses, **more)
+    spec = jobs.make(folder, base, ROWS, validation=ROWS, **{**SETTINGS, "graders": uses, **more})
     assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
     return spec, {line["step"]: line["metrics"] for line in jobs.journal(spec, "eval")}
 
@@ -95,3 +95,17 @@ def test_graders_score_the_answers_of_other_families(models, tmp_path, kind, tas
     spec = jobs.make(tmp_path, models(kind), rows, {"task": task}, **settings)
     assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
     assert jobs.journal(spec, "eval")[-1]["metrics"]["grader:any"] == 1
+
+
+def test_a_golden_prompt_is_scored_by_its_own_grader(base, tmp_path):
+    item = {"prompt": "1+1=", "input": "1+1=", "output": "2"}
+    tested = {"prompt": "1+1=", "reference": "2", "grader": RIGHT, "threshold": 1, "item": item}
+    golden = ["2+2=", {"prompt": "0+1=", "reference": "1"}, tested]
+    spec, _ = trained(tmp_path, base, golden_prompts=golden, max_steps=1)
+    shown = jobs.journal(spec, "sample")[-3:]
+    assert [(line["prompt"], line["reference"]) for line in shown] == [
+        ("2+2=", None),
+        ("0+1=", "1"),
+        ("1+1=", "2"),
+    ]
+    assert [line["scores"] for line in shown] == [None, None, {"right": shown[2]["text"] == "2"}]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from transformers import Trainer
 
     from trainer.data.job import Job
-    from trainer.grading.score import Score
+    from trainer.grading.score import Grader, Score
     from trainer.training.generate import Shown
 
 # The trial before the first step: answers to each row, rows that are answered at once, and at most.
@@ -52,7 +52,9 @@ class Graders:
         given: list[dict[str, Any]] = job.settings.graders or []
         self._job = job
         self._definitions = [use["grader"] for use in given]
-        for definition in self._definitions:
+        golden = (one for one in job.settings.golden_prompts or () if isinstance(one, dict))
+        tests: list[Any] = [one["grader"] for one in golden if "grader" in one]
+        for definition in [*self._definitions, *tests]:
             fault = check(definition)
             if fault is not None:
                 raise Failure(
@@ -92,11 +94,21 @@ class Graders:
 
     def of_answers(self, rows: Sequence[Shown], answers: Sequence[str]) -> list[dict[str, float | None]]:
         """The scores of whole answers to `rows` by name, None where a grader cannot score one."""
+        return self._scored(self._by_name, rows, answers)
+
+    def of_sample(self, row: Shown, answer: str) -> dict[str, float | None]:
+        """Those of one by the grader of its prompt, if that has its own."""
+        graders = self._by_name if row.grader is None else {str(row.grader["name"]): row.grader}
+        return self._scored(graders, [row], [answer])[0]
+
+    def _scored(
+        self, graders: Mapping[str, Grader], rows: Sequence[Shown], answers: Sequence[str]
+    ) -> list[dict[str, float | None]]:
         pairs = [
             (row.item or {}, sample_of(without_reasoning(self._job, answer), row.offered))
             for row, answer in zip(rows, answers, strict=True)
         ]
-        graded = grade_all(self._by_name, pairs, self._job.beat_or_stop)
+        graded = grade_all(graders, pairs, self._job.beat_or_stop)
         for name, score in (entry for scores in graded for entry in scores.items()):
             if score.error is not None:
                 self._warn(name, score.error)
@@ -137,8 +149,9 @@ class Graders:
 
 
 def graders_of(job: Job) -> Graders | None:
-    """The graders of a job, if it has any."""
-    return Graders(job) if job.settings.graders else None
+    """The graders of a job, if it has any, also of its prompts."""
+    tests = (one for one in job.settings.golden_prompts or () if isinstance(one, dict))
+    return Graders(job) if job.settings.graders or any("grader" in one for one in tests) else None
 
 
 def refuse_equal_rewards(job: Job, trainer: Trainer, prompts: Dataset, graders: Graders) -> None:

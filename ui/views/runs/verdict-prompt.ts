@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Verdict } from '../../api/types.ts';
+import { formatNumber } from '../../elements/format.ts';
 
 type Prompt = Verdict['prompts'][number];
 
@@ -7,6 +8,7 @@ type Prompt = Verdict['prompts'][number];
 export function verdictPrompt({
   prompt,
   reference,
+  test,
   trained,
   base,
   tuned,
@@ -20,7 +22,8 @@ export function verdictPrompt({
   return html`<article class="verdict-prompt">
     <h3 class="asked wrap"><bdi>${prompt}</bdi>${trained ? html` <span class="tag">trained on</span>` : nothing}</h3>
     <div class="sides" data-count=${reference === null ? 2 : 3}>
-      ${answerView('Base model', base)} ${answerView('Fine-tuned', tuned, true)}
+      ${answerView(`Base model${testText(test, 'base')}`, base)}
+      ${answerView(`Fine-tuned${testText(test, 'tuned')}`, tuned, true)}
       ${reference === null ? nothing : answerView('Reference', reference)}
     </div>
     ${
@@ -39,6 +42,25 @@ export function verdictPrompt({
           </details>`
     }
   </article>`;
+}
+
+/** How many of the prompts with a test pass it: "3 of 4 prompts pass, 1 before"; empty without tests. */
+export function passedText(prompts: readonly Prompt[]): string {
+  const tests = prompts.flatMap(({ test }) => test ?? []);
+  if (tests.length === 0) return '';
+  const passing = (side: Side) => tests.filter((test) => passes(test, side)).length;
+  return `${passing('tuned')} of ${tests.length} ${tests.length === 1 ? 'prompt' : 'prompts'} pass, ${passing('base')} before`;
+}
+
+type Side = 'base' | 'tuned';
+const passes = (test: NonNullable<Prompt['test']>, side: Side) => (test[side] ?? -Infinity) >= test.threshold;
+
+/** What the test of a prompt says of an answer. */
+function testText(test: Prompt['test'], side: Side): string {
+  if (test === null) return '';
+  const { grader, [side]: score } = test;
+  const told = grader === null ? '' : ` · ${grader} ${score === null ? 'not scored' : formatNumber(score)}`;
+  return `${told} · ${passes(test, side) ? 'passed' : 'not passed'}`;
 }
 
 function answerView(title: string, text: string | null, marked = false): TemplateResult {

@@ -4,13 +4,14 @@ import { metricName } from '../../../src/contract/training/metric-names.ts';
 import type { JobDetail, Verdict } from '../../api/types.ts';
 import { formatDuration, formatNumber } from '../../elements/format.ts';
 import { metricText } from './run-charts.ts';
+import { passedText } from './verdict-prompt.ts';
 
 type Pair = NonNullable<Verdict['loss']>;
 
 /** The figures in a line: "Evaluation loss 2.31 → 0.42 · ROUGE-L 18 → 47 · 20 s". */
 export function verdictSentence(
   job: JobDetail,
-  { loss, metric, duration_seconds: seconds }: Verdict,
+  { loss, metric, prompts, duration_seconds: seconds }: Verdict,
 ): string {
   const final = job.metrics?.final_loss;
   const told = [
@@ -22,6 +23,7 @@ export function verdictSentence(
   const parts = [
     // The user's own measure comes first.
     ...(metric !== null && isOfGrader(metric.name) ? told.reverse() : told),
+    passedText(prompts) || null,
     loss === null && metric === null && final != null ? `Final loss ${lossText(final)}` : null,
     seconds === null ? null : formatDuration(seconds),
   ];

@@ -85,6 +85,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       ...settings,
     },
     quantizations: ['Q8_0'],
+    test: null,
     trained: false,
     chat_template: true,
     context_length: 40_960,

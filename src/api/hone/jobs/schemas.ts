@@ -148,6 +148,15 @@ const verdict = v.object({
       prompt: v.string(),
       /** The answer that is wanted, where it is known. */
       reference: v.nullable(v.string()),
+      /** The test of the answers: the score of a grader, or equality with the reference (1 or 0), at least `threshold` to pass. */
+      test: v.nullable(
+        v.object({
+          grader: v.nullable(v.string()),
+          threshold: v.number(),
+          base: v.nullable(v.number()),
+          tuned: v.nullable(v.number()),
+        }),
+      ),
       /** Whether it is a row that was trained on, because none was held out. */
       trained: v.boolean(),
       base: v.nullable(v.string()),
