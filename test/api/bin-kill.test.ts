@@ -1,28 +1,13 @@
 /** A service that is killed while something goes into the bin or out of it. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endAll, root, startService, temporaryFolder, until } from '../service.ts';
+import { killedService } from '../killed-service.ts';
+import { endAll, startService, temporaryFolder, until } from '../service.ts';
 import { storeModel } from '../stored-model.ts';
 
 test.after(endAll);
-
-/** Begins something in a service that is killed in the middle of it. */
-async function killed(dataDir: string, moment: string, method: string, path: string): Promise<void> {
-  const preload = pathToFileURL(join(root, 'test', 'api', 'kill-bin.mjs')).href;
-  const service = await startService({
-    dataDir,
-    env: { NODE_OPTIONS: `--import=${preload}`, HONE_TEST_KILL: moment },
-  });
-  await service.call(method, path).then(
-    ({ status }) => assert.unreachable(`${moment}: ${status}`),
-    () => {},
-  );
-  await service.end();
-  assert.is(service.process.signalCode, 'SIGKILL', moment);
-}
 
 /** A data directory with a model of two files. @returns how it is reached, and its files but the one that describes it. */
 async function withModel() {
@@ -56,12 +41,12 @@ const binFolder = (dataDir: string) => {
 for (const moment of ['rename-before', 'rename-after'])
   test(`killed at a deletion (${moment}), a model is whole in the bin; at its restoration, in one place`, async () => {
     const { dataDir, path, files, whole } = await withModel();
-    await killed(dataDir, moment, 'DELETE', path);
+    await killedService(dataDir, `${moment} bin`, ['DELETE', path]);
     let { service, ids, models } = await found(dataDir);
     assert.equal([ids.length, models, files()], [1, 0, null]);
     await service.end();
 
-    await killed(dataDir, moment, 'POST', `/api/bin/${ids[0]}/restore`);
+    await killedService(dataDir, `${moment} bin`, ['POST', `/api/bin/${ids[0]}/restore`]);
     ({ service, ids, models } = await found(dataDir));
     assert.equal([ids.length, models, files()], [1, 0, null], 'the restoration had not been stored');
     assert.is((await service.call('POST', `/api/bin/${ids[0]}/restore`)).status, 200);
@@ -78,11 +63,20 @@ for (const moment of ['remove-before', 'remove-after'])
     const service = await startService({ dataDir });
     assert.is((await service.call('DELETE', path)).status, 200);
     await service.end();
-    await killed(dataDir, moment, 'DELETE', '/api/bin');
+    await killedService(dataDir, `${moment} bin`, ['DELETE', '/api/bin']);
     const after = await found(dataDir);
     assert.equal([after.ids, after.models, files()], [[], 0, null]);
     await until(() => binFolder(dataDir).length === 0, 'what was left is removed');
     await after.service.end();
   });
+
+test('killed before the files of what is deleted for good are removed, it removes them at the next start', async () => {
+  const { dataDir, path, files } = await withModel();
+  await killedService(dataDir, 'remove-before model_checkpoints', ['DELETE', `${path}?permanently=true`]);
+  assert.ok(files() !== null, 'they are still there');
+  const { service, ids, models } = await found(dataDir);
+  assert.equal([ids, models, files()], [[], 0, null]);
+  await service.end();
+});
 
 test.run();
