@@ -118,8 +118,10 @@ def save_artifacts(job: Job, result: Trained) -> None:
     write_json(adapter / "adapter_config.json", config)
     if job.family == "causal":
         from trainer.export.kept import keep
+        from trainer.export.retention.measure import retention
 
         keep(job, result)
+        result["metrics"].update(retention(job, result))
     size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
     job.artifact("adapter", adapter, size)
     saved_template = job.artifacts / "template.json"

@@ -76,10 +76,10 @@ def record(
     from trainer.export.verification.float32 import in_float32
 
     vocabulary = model.get_output_embeddings().weight.shape[0]
-    chosen = _choose(rows)
+    chosen = choose(rows)
     if not chosen:
         return
-    groups = list(_groups(chosen, vocabulary))
+    groups = list(in_groups(chosen, vocabulary))
     training = model.training
     model.eval()
     without = getattr(model, "disable_adapter", contextlib.nullcontext)
@@ -87,11 +87,11 @@ def record(
     try:
         with torch.no_grad(), in_float32(model):
             for done, group in enumerate(groups):
-                tuned = _predictions(model, group)
+                tuned = predictions(model, group)
                 on_progress(2 * done + 1, 2 * len(groups))
                 with without():
-                    plain = _predictions(model, group)
-                found += [_recorded(*pair) for pair in zip(tuned, plain, _following(group), strict=True)]
+                    plain = predictions(model, group)
+                found += [_recorded(*pair) for pair in zip(tuned, plain, following(group), strict=True)]
                 on_progress(2 * done + 2, 2 * len(groups))
     finally:
         model.train(training)
@@ -157,7 +157,7 @@ def _split(values: list[Value], counts: list[int]) -> list[list[Value]]:
     return found
 
 
-def _choose(rows: Sequence[tuple[list[int], list[int] | None]]) -> list[tuple[list[int], list[int]]]:
+def choose(rows: Sequence[tuple[list[int], list[int] | None]]) -> list[tuple[list[int], list[int]]]:
     """The sequences, cut to LONGEST, each with the positions that are recorded, evenly spread."""
     rows = [(tokens[:LONGEST], labels and labels[:LONGEST]) for tokens, labels in rows if tokens]
     found = []
@@ -177,7 +177,7 @@ def _choose(rows: Sequence[tuple[list[int], list[int] | None]]) -> list[tuple[li
     return found
 
 
-def _groups(
+def in_groups(
     rows: list[tuple[list[int], list[int]]], vocabulary: int
 ) -> Iterator[list[tuple[list[int], list[int]]]]:
     """Rows of similar length whose padded batch has at most TOKENS tokens and LOGITS logits."""
@@ -192,7 +192,7 @@ def _groups(
         yield group
 
 
-def _predictions(model: PreTrainedModel, group: list[tuple[list[int], list[int]]]) -> list[Tensor]:
+def predictions(model: PreTrainedModel, group: list[tuple[list[int], list[int]]]) -> list[Tensor]:
     """For each row the log-probabilities (positions, vocabulary) behind its positions, in double precision on
     the CPU.
 
@@ -210,7 +210,7 @@ def _predictions(model: PreTrainedModel, group: list[tuple[list[int], list[int]]
     ]
 
 
-def _following(group: list[tuple[list[int], list[int]]]) -> Iterator[Tensor]:
+def following(group: list[tuple[list[int], list[int]]]) -> Iterator[Tensor]:
     """For each row the tokens behind its positions; behind its end, its last one."""
     import torch
 

@@ -1,0 +1,146 @@
+"""How much of the base model is left after a training.
+
+Measured on the same small texts in every run (`general_text`): the mean loss of a token of the passages, by the
+base model and by the trained one, which is how PEFT's comparison of methods measures forgetting, too; and the
+Kullback-Leibler divergence of the trained model's predictions from the base model's in answers to general
+questions. Both are in nats a token. Where much is lost, the losses at parts of the adapter's strength tell which
+of them keeps more, without another training.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from trainer.data.encode import IGNORED, encode_conversations, text_start, whole_text
+from trainer.export.retention.general_text import CONVERSATIONS, PASSAGES
+from trainer.export.verification.float32 import in_float32
+from trainer.export.verification.reference import choose, following, in_groups, predictions
+from trainer.protocol.failures import explain
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+    from trainer.data.job import Job, Trained
+    from trainer.data.template import Template
+
+    # Token ids and labels; None where an answer is not given (`Trained.references`).
+    Rows = Sequence[tuple[list[int], list[int] | None]]
+
+# Much is lost where the loss rose by so much (nats a token).
+MUCH = 0.2
+STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Most tokens of a passage or a conversation: eight of them are read whole (`reference.POSITIONS`).
+LONGEST = 64
+
+
+def retention(job: Job, result: Trained) -> dict[str, float]:
+    """`measure` for a Job whose training ended with `result`. What fails here costs these figures, not the
+    training: it is a warning."""
+    report = job.reports("train")
+
+    def beat() -> None:
+        job.heartbeat.beat()
+        report(1.0, "measuring how much of the base model is left")
+
+    try:
+        return measure(result["model"], job.tokenizer, job.template, result["references"], beat)
+    except Exception as error:
+        traceback.print_exc()
+        job.warn(
+            "no_retention", f"How much of the base model is left was not measured: {explain(error).message}"
+        )
+        return {}
+
+
+def measure(
+    model: PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    template: Template,
+    rows: Rows,
+    beat: Callable[[], None],
+) -> dict[str, float]:
+    """`general/base_loss`, `general/loss` and `general/kl`. Where much is lost also, for each strength S of
+    STRENGTHS, `strength_S/general_loss`, and `strength_S/loss` of the labels in `rows` if they have any.
+
+    `beat` is called before each part of the work.
+    """
+    import torch
+
+    longest = min(LONGEST, template.context_length or LONGEST)
+    passages, answers = _passages(tokenizer, longest), _answers(tokenizer, template, longest)
+    labelled = [(tokens, labels) for tokens, labels in rows if labels is not None]
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), in_float32(model):
+            before = _loss(model, passages, 0.0, beat)
+            after = _loss(model, passages, 1.0, beat)
+            found = {"general/base_loss": before, "general/loss": after}
+            if answers:
+                found["general/kl"] = _divergence(model, answers, beat)
+            if after - before > MUCH:
+                for strength in STRENGTHS:
+                    found[f"strength_{strength:g}/general_loss"] = _loss(model, passages, strength, beat)
+                    if labelled:
+                        found[f"strength_{strength:g}/loss"] = _loss(model, labelled, strength, beat)
+    finally:
+        model.train(training)
+    return found
+
+
+def _passages(tokenizer: PreTrainedTokenizerBase, longest: int) -> Rows:
+    start = text_start(tokenizer)
+    ids = tokenizer(list(PASSAGES), add_special_tokens=False).input_ids
+    found = [whole_text([*start, *each][:longest]) for each in ids]
+    return [(each.input_ids, each.labels) for each in found]
+
+
+def _answers(tokenizer: PreTrainedTokenizerBase, template: Template, longest: int) -> Rows:
+    """The conversations in the model's own format, as far as it has room for them."""
+    turns = [
+        [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+        for question, answer in CONVERSATIONS
+    ]
+    encoded = encode_conversations(tokenizer, template, turns)
+    found = [(each.input_ids[:longest], each.labels[:longest]) for row in encoded for each in row]
+    return [(ids, labels) for ids, labels in found if any(label != IGNORED for label in labels)]
+
+
+def _at(model: PeftModel, strength: float, group: list[tuple[list[int], list[int]]]) -> list[Tensor]:
+    """The predictions with the adapter at this strength."""
+    from peft.helpers import rescale_adapter_scale
+
+    if strength == 0:
+        with model.disable_adapter():
+            return predictions(model, group)
+    with rescale_adapter_scale(model, strength):
+        return predictions(model, group)
+
+
+def _loss(model: PeftModel, rows: Rows, strength: float, beat: Callable[[], None]) -> float:
+    """The mean negative log-likelihood of the labels."""
+    nats, tokens = 0.0, 0
+    for group in in_groups(choose(rows), model.get_output_embeddings().weight.shape[0]):
+        beat()
+        for predicted, wanted in zip(_at(model, strength, group), following(group), strict=True):
+            nats -= float(predicted.gather(-1, wanted[:, None]).sum())
+            tokens += len(wanted)
+    return nats / tokens
+
+
+def _divergence(model: PeftModel, rows: Rows, beat: Callable[[], None]) -> float:
+    """The mean divergence of the trained model's predictions from the base model's, at the labels."""
+    from torch.nn.functional import kl_div
+
+    nats, tokens = 0.0, 0
+    for group in in_groups(choose(rows), model.get_output_embeddings().weight.shape[0]):
+        beat()
+        pairs = zip(_at(model, 1.0, group), _at(model, 0.0, group), strict=True)
+        for tuned, base in pairs:
+            nats += float(kl_div(tuned, base, reduction="sum", log_target=True))
+            tokens += len(tuned)
+    return nats / tokens

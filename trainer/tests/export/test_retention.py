@@ -1,0 +1,99 @@
+"""How much of the base model a training keeps: against plain PEFT, and where much is lost."""
+
+import json
+import math
+import shutil
+
+import pytest
+import torch
+from peft import PeftModel
+from peft.helpers import rescale_adapter_scale
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from trainer.export.retention import general_text, measure
+from trainer.tests import jobs
+
+
+@pytest.fixture(scope="module")
+def knowing(models, tmp_path_factory):
+    """A tiny model that knows the passages by heart."""
+    folder = tmp_path_factory.mktemp("knowing")
+    shutil.copytree(models("llama"), folder, dirs_exist_ok=True)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    rows = [torch.tensor([tokenizer(text).input_ids[: measure.LONGEST]]) for text in general_text.PASSAGES]
+    for _ in range(30):
+        optimizer.zero_grad()
+        for ids in rows:
+            model(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(knowing, tmp_path_factory):
+    """A run that learns its rows so fast that it loses much."""
+    folder = tmp_path_factory.mktemp("retention")
+    spec = jobs.make(folder, knowing, num_train_epochs=4, learning_rate=0.03, eval_split=0.25)
+    assert jobs.train(spec) == 0
+    return spec
+
+
+@pytest.fixture(scope="module")
+def figures(trained):
+    return jobs.journal(trained, "done")[0]["metrics"]
+
+
+@pytest.fixture(scope="module")
+def plain(knowing, trained):
+    """The trained model by the library alone, in float32, and its tokenizer."""
+    base = AutoModelForCausalLM.from_pretrained(knowing, dtype=torch.float32)
+    adapter = trained.parent / "artifacts" / "adapter"
+    return PeftModel.from_pretrained(base, adapter).eval(), AutoTokenizer.from_pretrained(adapter)
+
+
+def loss(model, tokenizer):
+    """The mean loss of a token of the passages, one after the other."""
+    nats, tokens = 0.0, 0
+    for text in general_text.PASSAGES:
+        ids = torch.tensor([tokenizer(text).input_ids[: measure.LONGEST]])
+        with torch.no_grad():
+            nats += float(model(input_ids=ids, labels=ids).loss) * (ids.shape[1] - 1)
+        tokens += ids.shape[1] - 1
+    return nats / tokens
+
+
+def test_the_losses_on_general_text_are_those_of_the_library(figures, plain):
+    model, tokenizer = plain
+    assert figures["general/loss"] == pytest.approx(loss(model, tokenizer), abs=1e-4)
+    with model.disable_adapter():
+        assert figures["general/base_loss"] == pytest.approx(loss(model, tokenizer), abs=1e-4)
+    assert figures["general/kl"] > 0
+
+
+def test_where_much_is_lost_parts_of_the_strength_are_measured(figures, plain):
+    model, tokenizer = plain
+    assert figures["general/loss"] > figures["general/base_loss"] + measure.MUCH
+    with rescale_adapter_scale(model, 0.5):
+        assert figures["strength_0.5/general_loss"] == pytest.approx(loss(model, tokenizer), abs=1e-4)
+    assert figures["strength_1/general_loss"] == figures["general/loss"]
+    assert figures["strength_0/general_loss"] == figures["general/base_loss"]
+    assert figures["strength_1/loss"] == pytest.approx(figures["eval_loss"], rel=0.02)
+
+
+def test_a_training_that_changes_little_keeps_all(models, tmp_path):
+    spec = jobs.make(tmp_path, models("llama"), max_steps=1, learning_rate=1e-6, eval_split=0.25)
+    assert jobs.train(spec) == 0
+    (done,) = jobs.journal(spec, "done")
+    found = done["metrics"]
+    assert found["general/loss"] == pytest.approx(found["general/base_loss"], abs=1e-3)
+    assert found["general/kl"] == pytest.approx(0, abs=1e-4)
+    assert not any(name.startswith("strength") for name in found)
+    assert all(math.isfinite(value) for value in found.values())
+
+
+def test_a_resumed_run_has_the_figures_of_the_first(trained, figures):
+    stored = json.loads((trained.parent / "trained.json").read_text())["metrics"]
+    assert stored["general/loss"] == figures["general/loss"]
