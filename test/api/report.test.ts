@@ -22,6 +22,7 @@ const job = {
     loss: { base: 2.31, tuned: 0.42 },
     metric: { name: 'rougeL', base: 0.18, tuned: 0.47 },
     reason: null,
+    retention: null,
     judgement: {
       kind: 'learned',
       sentence: 'It learned: "yes" & more',

@@ -4,7 +4,7 @@ import './page-globals.ts';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { JobDetail } from '../../ui/api/types.ts';
-import { judgementActions, startBoth } from '../../ui/views/runs/judgement.ts';
+import { judgementActions, startBoth } from '../../ui/views/runs/verdict/judgement.ts';
 import { type Asked, answerWith } from './page-globals.ts';
 
 const job = { job_id: 'train_1', model_id: 'mine', dataset: 'a.jsonl', request: {} } as unknown as JobDetail;

@@ -10,7 +10,7 @@ import { quantizationTypes } from '../../src/contract/models/quantizations.ts';
 import { metricName } from '../../src/contract/training/metric-names.ts';
 import { notedNames, noteOf } from '../../ui/elements/info/notes.ts';
 import { singles } from '../../ui/views/runs/run-charts.ts';
-import { names as verificationNames } from '../../ui/views/runs/verification.ts';
+import { names as verificationNames } from '../../ui/views/runs/verdict/verification.ts';
 import { root } from '../folders.ts';
 
 const named = {

@@ -9,7 +9,7 @@ import { type AskedWith, readAskedWith } from '../job-record/asked-with.ts';
 import { type DataDigest, readDataDigest } from '../job-record/data-digest.ts';
 import type { JobReader } from './job-records.ts';
 import { isTrained } from './trained-file.ts';
-import { readVerdict, type Verdict } from './verdict.ts';
+import { readVerdict, type Verdict } from './verdict/verdict.ts';
 
 /** What is stored about a job so far. Each method throws AppError `not_found`. */
 export interface JobHistory {

@@ -1,6 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type EvaluatedStep, type JudgedRun, judge } from '../../../src/domain/jobs/judgement.ts';
+import { type EvaluatedStep, type JudgedRun, judge } from '../../../src/domain/jobs/verdict/judgement.ts';
 
 const at = (step: number, loss: number, accuracy: number | null = null): EvaluatedStep => ({
   step,

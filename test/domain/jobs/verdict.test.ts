@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../../src/db/store.ts';
 import type { Job } from '../../../src/domain/job-record/job.ts';
-import { readVerdict } from '../../../src/domain/jobs/verdict.ts';
+import { readVerdict } from '../../../src/domain/jobs/verdict/verdict.ts';
 import { root, temporaryFolder } from '../../folders.ts';
 
 const store = openStore(join(temporaryFolder(), 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
@@ -75,6 +75,7 @@ test('the base and the trained model are told side by side, with the answers of 
     loss: { base: 2.31, tuned: 0.42 },
     metric: { name: 'rougeL', base: 0.18, tuned: 0.47 },
     reason: null,
+    retention: null,
     judgement: {
       kind: 'learned',
       sentence: 'Learned: the evaluation loss fell from 2.31 to 0.42 on 20 held-out rows.',
@@ -158,6 +159,31 @@ test('it says why nothing is compared', () => {
   const older = readVerdict(store.events, completed({ resultMetrics: { eval_loss: 1 } }, []), []);
   assert.equal(older?.loss, { base: null, tuned: 1 });
   assert.match(older?.reason ?? '', 'was not measured');
+});
+
+test('what is left of the base model is told, with the strengths of the adapter where much was lost', () => {
+  const kept = { 'general/base_loss': 3.2, 'general/loss': 3.25, 'general/kl': 0.02 };
+  const retention = (resultMetrics: Job['resultMetrics']) =>
+    readVerdict(store.events, completed({ resultMetrics }, []), [])?.retention;
+  assert.equal(retention(kept), {
+    loss: { base: 3.2, tuned: 3.25 },
+    divergence: 0.02,
+    advice: null,
+    strengths: [],
+  });
+  const lost = retention({
+    'general/base_loss': 2,
+    'general/loss': 8,
+    'strength_1/general_loss': 8,
+    'strength_0.25/general_loss': 3,
+    'strength_0.25/loss': 4.5,
+  });
+  assert.match(lost?.advice ?? '', /rose from 2.00 to 8.00.*lower learning rate/);
+  assert.equal(lost?.strengths, [
+    { strength: 0.25, generalLoss: 3, loss: 4.5 },
+    { strength: 1, generalLoss: 8, loss: null },
+  ]);
+  assert.is(retention({ 'general/base_loss': null, 'general/loss': 8 }), null);
 });
 
 test('a judgement has the best checkpoint, the size of the model, and what the trainer found of the validation rows', () => {

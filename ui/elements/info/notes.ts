@@ -15,6 +15,8 @@ const step =
 /** What figures, charts and types of files mean, by the name under which they are shown. */
 const notes: Readonly<Record<string, string>> = {
   // Training
+  'General text':
+    'The same few sentences in every run, none of them yours. A loss that rises, or a KL divergence far above 0, means that the model forgets what its base knew.',
   Step: step,
   Steps: step,
   Epoch: 'One pass over all rows that are trained on. Small datasets usually need several.',

@@ -8,9 +8,9 @@ import { modelName, nameText, stateBadge } from '../../elements/parts.ts';
 import { isKept, models } from '../../state/app.ts';
 import { taskName } from '../../state/choice-words.ts';
 import { Watch } from '../../state/store.ts';
-import { judgementSentence } from '../../views/runs/judgement.ts';
-import { verdictPrompt } from '../../views/runs/verdict-prompt.ts';
-import { verdictSentence } from '../../views/runs/verdict-sentence.ts';
+import { judgementSentence } from '../../views/runs/verdict/judgement.ts';
+import { verdictPrompt } from '../../views/runs/verdict/verdict-prompt.ts';
+import { verdictSentence } from '../../views/runs/verdict/verdict-sentence.ts';
 
 /** What a completed run gained, and one answer of the base model and of the trained one; nothing without a verdict. */
 export function lastResult(job: JobDetail): TemplateResult | typeof nothing {

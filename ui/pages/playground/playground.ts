@@ -88,7 +88,13 @@ export class Playground extends LightElement {
     this._fill();
     if (this.modelId === this._entered) return;
     this._entered = this.modelId;
-    this._a = { ...asTrained, weights: router.value.query.get('weights') ?? '' };
+    const { query } = router.value;
+    const scale = Number(query.get('strength') ?? 1);
+    this._a = {
+      ...asTrained,
+      weights: query.get('weights') ?? '',
+      scale: scale >= 0 && scale <= 1 ? scale : asTrained.scale,
+    };
     if (this.modelId !== '') writeStored('playground-model', this.modelId);
   }
 

@@ -16,7 +16,7 @@ import {
   messageOf,
   progressOf,
 } from '../../../domain/job-record/job.ts';
-import type { Verdict } from '../../../domain/jobs/verdict.ts';
+import type { Verdict } from '../../../domain/jobs/verdict/verdict.ts';
 import type { TemplateFacts } from '../../../domain/models/models.ts';
 import { sweepName } from '../../../domain/sweeps/sweep.ts';
 import { repeatedRequest } from '../../../domain/training/repeated-request.ts';
@@ -122,6 +122,7 @@ const presentVerdict = ({
   metric,
   reason,
   judgement,
+  retention,
   prompts,
 }: Verdict) => ({
   verified,
@@ -130,5 +131,15 @@ const presentVerdict = ({
   metric,
   reason,
   judgement: { ...judgement, notes: [...judgement.notes] },
+  retention: retention && {
+    loss: retention.loss,
+    kl: retention.divergence,
+    advice: retention.advice,
+    strengths: retention.strengths.map(({ strength, generalLoss, loss }) => ({
+      strength,
+      general_loss: generalLoss,
+      loss,
+    })),
+  },
   prompts: prompts.map((prompt) => ({ ...prompt, checkpoints: [...prompt.checkpoints] })),
 });

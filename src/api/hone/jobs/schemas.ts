@@ -3,7 +3,7 @@ import { jobStates, phaseNames, type RunOrder, runOrders } from '../../../contra
 import { engineNames } from '../../../contract/journal.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
 import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
-import { judgementKinds } from '../../../domain/jobs/judgement.ts';
+import { judgementKinds } from '../../../domain/jobs/verdict/judgement.ts';
 import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
 import { evalFrame, exportFrame, lastPoint, logFrame, statusFrame } from '../frames/schemas.ts';
@@ -143,6 +143,25 @@ const verdict = v.object({
     /** The step of a kept checkpoint that is better than the model. */
     checkpoint: v.nullable(v.number()),
   }),
+  /** How much of the base model was kept, measured on general text; `null` where it was not measured. */
+  retention: v.nullable(
+    v.object({
+      loss: v.object({ base: v.number(), tuned: v.number() }),
+      /** The divergence from the base model's predictions in answers to general questions, in nats a token. */
+      kl: v.nullable(v.number()),
+      /** What to do about it if much was lost. */
+      advice: v.nullable(v.string()),
+      /** The losses at parts of the adapter's strength; empty unless much was lost. */
+      strengths: v.array(
+        v.object({
+          strength: v.number(),
+          general_loss: v.number(),
+          /** On rows of the dataset, held-out ones if there are any. */
+          loss: v.nullable(v.number()),
+        }),
+      ),
+    }),
+  ),
   prompts: v.array(
     v.object({
       prompt: v.string(),

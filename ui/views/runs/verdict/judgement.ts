@@ -1,11 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { ServiceError } from '../../api/request.ts';
-import { service } from '../../api/service.ts';
-import type { JobDetail, Verdict } from '../../api/types.ts';
-import { fillFrom } from '../../settings/fill-from.ts';
-import { router, toasts } from '../../state/app.ts';
-import { asServiceError } from '../../state/remote.ts';
-import { evaluationsPath } from '../../state/router.ts';
+import type { ServiceError } from '../../../api/request.ts';
+import { service } from '../../../api/service.ts';
+import type { JobDetail, Verdict } from '../../../api/types.ts';
+import { fillFrom } from '../../../settings/fill-from.ts';
+import { router, toasts } from '../../../state/app.ts';
+import { asServiceError } from '../../../state/remote.ts';
+import { evaluationsPath } from '../../../state/router.ts';
 
 type Judgement = Verdict['judgement'];
 

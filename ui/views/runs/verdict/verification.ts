@@ -1,9 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { metricName } from '../../../src/contract/training/metric-names.ts';
-import type { Job, Lineage } from '../../api/types.ts';
-import { formatPercent } from '../../elements/format.ts';
-import { figure } from '../../elements/parts.ts';
-import { metricText } from './run-charts.ts';
+import { metricName } from '../../../../src/contract/training/metric-names.ts';
+import type { Job, Lineage } from '../../../api/types.ts';
+import { formatPercent } from '../../../elements/format.ts';
+import { figure } from '../../../elements/parts.ts';
+import { metricText } from '../run-charts.ts';
 
 type Found = NonNullable<Lineage['verification']>;
 

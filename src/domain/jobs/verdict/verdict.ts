@@ -1,13 +1,14 @@
-import { isOfGrader } from '../../contract/evaluations.ts';
-import { graderFigure } from '../../contract/graders/grader-types.ts';
-import { quantizations } from '../../contract/models/quantizations.ts';
-import type { Settings } from '../../contract/settings.ts';
-import { suitedRate } from '../../contract/training/presets.ts';
-import { comparesAnswers, heldOutRows } from '../../contract/training/steps.ts';
-import type { EventStore } from '../../db/tables/events.ts';
-import type { Job } from '../job-record/job.ts';
-import { runSeconds } from '../job-record/timing/run-seconds.ts';
+import { isOfGrader } from '../../../contract/evaluations.ts';
+import { graderFigure } from '../../../contract/graders/grader-types.ts';
+import { quantizations } from '../../../contract/models/quantizations.ts';
+import type { Settings } from '../../../contract/settings.ts';
+import { suitedRate } from '../../../contract/training/presets.ts';
+import { comparesAnswers, heldOutRows } from '../../../contract/training/steps.ts';
+import type { EventStore } from '../../../db/tables/events.ts';
+import type { Job } from '../../job-record/job.ts';
+import { runSeconds } from '../../job-record/timing/run-seconds.ts';
 import { type EvaluatedStep, type Judgement, judge, type Pair } from './judgement.ts';
+import { type Retention, readRetention } from './retention.ts';
 
 /** A prompt with the answer that is wanted, if it is known, and the answers of the models. */
 export interface GoldenPrompt {
@@ -46,6 +47,7 @@ export interface Verdict {
   /** Why base and trained model are not compared; `null` if they are. */
   readonly reason: string | null;
   readonly judgement: Judgement;
+  readonly retention: Retention | null;
   readonly prompts: readonly GoldenPrompt[];
 }
 
@@ -74,6 +76,7 @@ export function readVerdict(
     metric: metric && { name: name as string, ...metric },
     reason: reasonOf(loss ?? metric),
     judgement: readJudgement(events, job, kept, loss, metric && { name: name as string, ...metric }),
+    retention: readRetention(tuned),
     prompts: readPrompts(events, job, kept, lastStep),
   };
 }

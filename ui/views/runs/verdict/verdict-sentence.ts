@@ -1,9 +1,9 @@
-import { isOfGrader, isToldInPercent } from '../../../src/contract/evaluations.ts';
-import { lossText } from '../../../src/contract/training/loss-text.ts';
-import { metricName } from '../../../src/contract/training/metric-names.ts';
-import type { JobDetail, Verdict } from '../../api/types.ts';
-import { formatDuration, formatNumber } from '../../elements/format.ts';
-import { metricText } from './run-charts.ts';
+import { isOfGrader, isToldInPercent } from '../../../../src/contract/evaluations.ts';
+import { lossText } from '../../../../src/contract/training/loss-text.ts';
+import { metricName } from '../../../../src/contract/training/metric-names.ts';
+import type { JobDetail, Verdict } from '../../../api/types.ts';
+import { formatDuration, formatNumber } from '../../../elements/format.ts';
+import { metricText } from '../run-charts.ts';
 import { passedText } from './verdict-prompt.ts';
 
 type Pair = NonNullable<Verdict['loss']>;

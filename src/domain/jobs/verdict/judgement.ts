@@ -1,6 +1,6 @@
-import { figureLabel, isOfGrader } from '../../contract/evaluations.ts';
-import { lossText } from '../../contract/training/loss-text.ts';
-import { presets } from '../../contract/training/presets.ts';
+import { figureLabel, isOfGrader } from '../../../contract/evaluations.ts';
+import { lossText } from '../../../contract/training/loss-text.ts';
+import { presets } from '../../../contract/training/presets.ts';
 
 /** A figure of the trained model, and of its base; `null` where that was not measured. */
 export interface Pair {

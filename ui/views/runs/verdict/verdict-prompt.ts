@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Verdict } from '../../api/types.ts';
-import { formatNumber } from '../../elements/format.ts';
+import type { Verdict } from '../../../api/types.ts';
+import { formatNumber } from '../../../elements/format.ts';
 
 type Prompt = Verdict['prompts'][number];
 

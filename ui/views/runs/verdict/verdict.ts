@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { JobDetail, Verdict } from '../../api/types.ts';
+import type { JobDetail, Verdict } from '../../../api/types.ts';
 import { judgementActions, judgementSentence } from './judgement.ts';
+import { retentionView } from './retention.ts';
 import { verdictPrompt } from './verdict-prompt.ts';
 import { verdictSentence } from './verdict-sentence.ts';
 import { exportBadge, verificationNotice } from './verification.ts';
@@ -13,7 +14,7 @@ const shownPrompts = 3;
  * it was deleted (`isKept`).
  */
 export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): TemplateResult {
-  const { prompts, reason, judgement } = verdict;
+  const { prompts, reason, judgement, retention } = verdict;
   const more = prompts.slice(shownPrompts);
   return html`<section class="card verdict-card" aria-labelledby="verdict">
     <div class="verdict-head">
@@ -23,6 +24,7 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
     ${judgementSentence(judgement)}
     ${reason === null || judgement.kind === 'unmeasured' ? nothing : html`<p class="muted wrap">${reason}</p>`}
     ${judgementActions(job, judgement, isKept)}
+    ${retention === null ? nothing : retentionView(retention, job, isKept)}
     ${
       job.export?.state === 'failed'
         ? html`<p class="wrap">Trained, and the adapter is kept. See below why there is no GGUF file.</p>`
