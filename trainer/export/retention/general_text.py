@@ -11,13 +11,13 @@ PASSAGES = (
     "soaked the letters on the table.",
     "To keep bread fresh, let it cool completely before you put it into a paper bag. Do not store it in the "
     "refrigerator, where it becomes stale faster.",
-    "Dear Mr. Lewis, thank you for your order. We are sorry that one of the items has been delayed. It will be "
-    "sent by the end of the week at no extra cost.",
+    "Dear Mr. Lewis, thank you for your order. We are sorry that one of the items has been delayed. It will "
+    "be sent by the end of the week at no extra cost.",
     "def average(numbers):\n    if not numbers:\n        return 0\n    return sum(numbers) / len(numbers)\n",
     "The largest countries of South America are Brazil, Argentina, Peru, Colombia and Bolivia. Brazil is the "
     "only one of them where Portuguese is spoken.",
-    '"How long have you lived here?" he asked. "Since I was a child," said the old man. "My father built this '
-    'house with his own hands."',
+    '"How long have you lived here?" he asked. "Since I was a child," said the old man. "My father built '
+    'this house with his own hands."',
 )
 
 # Questions of many kinds, with an answer to each.

@@ -1,10 +1,10 @@
 """How much of the base model is left after a training.
 
-Measured on the same small texts in every run (`general_text`): the mean loss of a token of the passages, by the
-base model and by the trained one, which is how PEFT's comparison of methods measures forgetting, too; and the
-Kullback-Leibler divergence of the trained model's predictions from the base model's in answers to general
-questions. Both are in nats a token. Where much is lost, the losses at parts of the adapter's strength tell which
-of them keeps more, without another training.
+Measured on the same small texts in every run (`general_text`): the mean loss of a token of the passages, by
+the base model and by the trained one, which is how PEFT's comparison of methods measures forgetting, too; and
+the Kullback-Leibler divergence of the trained model's predictions from the base model's in answers to general
+questions. Both are in nats a token. Where much is lost, the losses at parts of the adapter's strength tell
+which of them keeps more, without another training.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from trainer.data.job import Job, Trained
     from trainer.data.template import Template
+    from trainer.protocol.row import Message
 
     # Token ids and labels; None where an answer is not given (`Trained.references`).
     Rows = Sequence[tuple[list[int], list[int] | None]]
@@ -101,7 +102,7 @@ def _passages(tokenizer: PreTrainedTokenizerBase, longest: int) -> Rows:
 
 def _answers(tokenizer: PreTrainedTokenizerBase, template: Template, longest: int) -> Rows:
     """The conversations in the model's own format, as far as it has room for them."""
-    turns = [
+    turns: list[list[Message]] = [
         [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
         for question, answer in CONVERSATIONS
     ]
