@@ -12,15 +12,20 @@ export function keptRows(
   { jobsDir, evaluationsDir }: Pick<Config, 'jobsDir' | 'evaluationsDir'>,
   names: readonly string[],
 ): KeptRows[] {
-  const all = { states: [], limit: -1, offset: 0 };
-  const runs = names.flatMap((datasetName) => store.jobs.list({ ...all, datasetName }).jobs as Job[]);
+  const runs = (part: 'dataset' | 'validation') =>
+    names.flatMap((name) => {
+      const of = part === 'dataset' ? { datasetName: name } : { validationName: name };
+      const { jobs } = store.jobs.list({ ...of, states: [], limit: -1, offset: 0 });
+      return (jobs as Job[]).map((job) => ({
+        path: join(jobsDir, jobName(job.id), `${part}.jsonl`),
+        rows: (job.spec as Partial<Record<typeof part, { rows?: number }>> | null)?.[part]?.rows ?? null,
+        use: { kind: 'run' as const, id: jobName(job.id), name: displayNameOf(job) },
+      }));
+    });
   const evaluations = store.evaluations.list().filter(({ dataset }) => names.includes(dataset));
   return [
-    ...runs.map((job) => ({
-      path: join(jobsDir, jobName(job.id), 'dataset.jsonl'),
-      rows: (job.spec as { dataset?: { rows?: number } } | null)?.dataset?.rows ?? null,
-      use: { kind: 'run' as const, id: jobName(job.id), name: displayNameOf(job) },
-    })),
+    ...runs('dataset'),
+    ...runs('validation'),
     ...evaluations.map(({ id, subject }) => ({
       path: join(evaluationsDir, evaluationRowsName(id)),
       rows: null,

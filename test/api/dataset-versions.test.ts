@@ -54,7 +54,9 @@ const ended = (id: string, state: string) =>
 
 test('rows that a running training reads are edited, and it keeps them as a version', async () => {
   assert.equal(await listed(), [[first, rows.length, null, null, '']], 'what it has now');
-  assert.is((await ask('POST', '/api/start_training', quickRequest())).status, 200);
+  await service.upload('held-out.jsonl', rows.slice(-12).join('\n'));
+  const request = quickRequest({ validation_dataset: 'held-out.jsonl' });
+  assert.is((await ask('POST', '/api/start_training', request)).status, 200);
   await edit({ changes: [{ line: 1, text: '{"input":"a","output":"b"}' }], deletions: [2, 3] });
   const now = digestOf(stored());
   assert.equal(await listed(), [
@@ -85,6 +87,9 @@ test('rows that a running training reads are edited, and it keeps them as a vers
     [first, rows.length, null, null, 'train_1'],
   ]);
   assert.is((await ask('GET', `${base}/versions/${now}`)).status, 404);
+  await service.upload('held-out.jsonl', rows.slice(-13).join('\n'));
+  const [, heldOut] = await listed('/api/datasets/held-out.jsonl');
+  assert.equal(heldOut, [digestOf(rows.slice(-12).join('\n')), 12, null, null, 'train_1']);
   assert.is((await ask('GET', `${base}/versions/..%2F..%2Fspec.json`)).status, 404);
 });
 

@@ -169,6 +169,7 @@ const searchable = {
     strategy: 'strategy',
     modelName: 'model_name',
     datasetName: 'dataset_name',
+    validationName: "json_extract(spec, '$.validation.name')",
   },
   searched:
     "'train_' || id || ' ' || display_name || ' ' || notes || ' ' || tags || ' ' || model_name || ' ' || dataset_name || ' ' || state",
