@@ -9,8 +9,8 @@ import {
   syncFile,
 } from './backup.ts';
 import { newestMigration } from './open.ts';
+import { readRemovedKeys } from './removed-keys.ts';
 import { Database } from './sqlite.ts';
-import { readRemovedKeys } from './tables/removed-keys.ts';
 
 /** What was done about a database that was damaged or gone. */
 export interface Restoration {

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readRemovedKeys, rememberRemovedKey } from '../../src/db/tables/removed-keys.ts';
+import { readRemovedKeys, rememberRemovedKey } from '../../src/db/removed-keys.ts';
 import { temporaryFolder } from '../folders.ts';
 
 const hash = (byte: number) => Buffer.alloc(32, byte);

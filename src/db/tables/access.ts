@@ -1,5 +1,5 @@
 import type { Db } from '../open.ts';
-import { rememberRemovedKey } from './removed-keys.ts';
+import { rememberRemovedKey } from '../removed-keys.ts';
 
 /** An access key; `hash` is the SHA-256 of the whole key. */
 export interface AccessKeyRow {
