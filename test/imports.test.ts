@@ -65,6 +65,7 @@ const floors: Record<string, readonly string[]> = {
     'playground',
     'jobs',
     'fine-tuning',
+    'evals',
     'moving',
     'sweeps',
     'evaluations',

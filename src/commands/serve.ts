@@ -107,6 +107,7 @@ export async function openService(config: Config, logger: Logger): Promise<OpenS
       await services.jobs.recover();
       services.sweeps.recover();
       services.evaluations.reconsider();
+      services.evals.runs.resume();
       tidyEvery(config.limits.tidyMs, services, logger);
       // After the port is open, because there may be thousands.
       await services.models.describe();

@@ -11,8 +11,6 @@ import { jobName } from '../domain/job-record/job.ts';
 import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
 import type { Jobs } from '../domain/jobs/jobs.ts';
 import type { Services } from '../domain/services.ts';
-import { createSweeps } from '../domain/sweeps/sweeps.ts';
-import { judgeRequest } from '../domain/training/judge-request.ts';
 import type { HubAccess } from '../hub/access.ts';
 import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
@@ -26,6 +24,7 @@ import { composeGraders } from './graders.ts';
 import { composeMachine } from './machine.ts';
 import { composeModels } from './models.ts';
 import { openRecords } from './records.ts';
+import { composeSweeps } from './sweeps.ts';
 import { composeTraining } from './training.ts';
 import { composeWarmTrainer } from './warm-trainer.ts';
 
@@ -78,19 +77,14 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   const datasets = { ...training.datasets, remove: reserve.around(training.datasets.remove) };
   const jobs = onFullDisk(training.jobs, reserve, models.playground.sweep);
   const budgets = composeBudgets(config, records, { ...training, datasets, jobs, keys: accessKeys });
-  const fineTuning = composeFineTuning(foundation, machine, { ...models, ...training, datasets, jobs });
-  const sweeps = createSweeps({
-    store,
-    frames,
-    bin,
+  const fineTuning = composeFineTuning(foundation, machine, {
+    ...models,
+    ...training,
+    datasets,
     jobs,
-    command: config,
-    jobsDir: config.jobsDir,
-    parallel: config.parallel,
-    logger,
-    describe: training.judges.registry.get,
-    judge: (request) => judgeRequest(request, training.judges),
+    graders,
   });
+  const sweeps = composeSweeps(foundation, training, jobs);
   listeners.push(sweeps.take);
   const evaluations = composeEvaluations(foundation, models, training, graders);
   onTrainings = evaluations.reconsider;
@@ -138,6 +132,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       await Promise.all([
         sweeps.close(),
         evaluations.close(),
+        fineTuning.evals.runs.close(),
         training.jobs.close(),
         training.imports.close(),
         training.hubModels.close(),

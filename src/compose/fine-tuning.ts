@@ -1,3 +1,5 @@
+import { createEvals } from '../domain/evals/evals.ts';
+import { createEvalFiles } from '../domain/fine-tuning/eval-files.ts';
 import { createFineTuningFiles } from '../domain/fine-tuning/fine-tuning-files.ts';
 import { createFineTuningJobs } from '../domain/fine-tuning/fine-tuning-jobs.ts';
 import { createModelReferences } from '../domain/fine-tuning/model-references.ts';
@@ -5,23 +7,46 @@ import { createResultFiles } from '../domain/fine-tuning/result-files.ts';
 import type { Services } from '../domain/services.ts';
 import type { Foundation } from './foundation.ts';
 
-/** OpenAI's fine-tuning API over the same datasets and jobs. */
+/** OpenAI's fine-tuning and evals over the same datasets, jobs, models and graders. */
 export function composeFineTuning(
-  { store }: Foundation,
+  { config, logger, store }: Foundation,
   { machine }: Pick<Services, 'machine'>,
   services: Pick<
     Services,
-    'checkpoints' | 'datasets' | 'imports' | 'jobs' | 'models' | 'recommendedSettings' | 'selection'
+    | 'checkpoints'
+    | 'datasets'
+    | 'graders'
+    | 'imports'
+    | 'jobs'
+    | 'models'
+    | 'playground'
+    | 'recommendedSettings'
+    | 'selection'
   >,
 ) {
   const results = createResultFiles(store);
   const { datasets, imports, selection } = services;
-  const files = createFineTuningFiles({ store: store.fineTuning, datasets, imports, results });
+  const files = createFineTuningFiles({
+    store: store.fineTuning,
+    datasets,
+    imports,
+    results,
+    evalFiles: createEvalFiles(store.evals),
+  });
   const recommendedModel = async () =>
     selection.recommend((await machine()).profile, 'text-generation').recommended;
+  const modelReferences = createModelReferences({ ...services, store: store.fineTuning });
   return {
     fineTuningFiles: files,
-    modelReferences: createModelReferences({ ...services, store: store.fineTuning }),
+    modelReferences,
+    evals: createEvals({
+      ...services,
+      store,
+      logger,
+      files,
+      modelReferences,
+      queueLimit: config.limits.queuedJobs,
+    }),
     fineTuningJobs: createFineTuningJobs({ ...services, store, files, results, recommendedModel }),
   };
 }

@@ -3,6 +3,7 @@ import { type AccessStore, createAccessStore } from './tables/access.ts';
 import { type BinStore, createBinStore } from './tables/bin.ts';
 import { type ChatStore, createChatStore } from './tables/chats.ts';
 import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
+import { createEvalStore, type EvalStore } from './tables/evals.ts';
 import { createEvaluationStore, type EvaluationStore } from './tables/evaluations.ts';
 import { createEventStore, type EventStore } from './tables/events.ts';
 import { createFineTuningStore, type FineTuningStore } from './tables/fine-tuning.ts';
@@ -25,6 +26,7 @@ export interface Store {
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
   readonly evaluations: EvaluationStore;
+  readonly evals: EvalStore;
   readonly graders: GraderStore;
   readonly chats: ChatStore;
   readonly bin: BinStore;
@@ -53,6 +55,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     fineTuning: createFineTuningStore(db),
     sweeps: createSweepStore(db),
     evaluations: createEvaluationStore(db),
+    evals: createEvalStore(db),
     graders: createGraderStore(db),
     chats: createChatStore(db),
     bin: createBinStore(db),

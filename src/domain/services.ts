@@ -13,6 +13,7 @@ import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { Imports } from './datasets/imports/imports.ts';
 import type { DatasetVersions } from './datasets/versions/dataset-versions.ts';
+import type { Evals } from './evals/evals.ts';
 import type { Evaluations } from './evaluations/evaluations.ts';
 import type { FrameLog } from './events/frame-log.ts';
 import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
@@ -49,6 +50,7 @@ export interface Services {
   readonly cluster: () => SeenCluster | null;
   readonly datasets: Datasets;
   readonly datasetVersions: DatasetVersions;
+  readonly evals: Evals;
   readonly evaluations: Evaluations;
   readonly examples: ExampleDatasets;
   readonly exporter: Exporter;

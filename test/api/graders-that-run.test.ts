@@ -82,7 +82,18 @@ onLinux('clients on other machines may not define graders in Python or of anothe
     const method = { type: 'reinforcement', reinforcement: { grader } };
     const job = { model: 'owner/name', training_file: 'file-1', method };
     assert.is(await elsewhere('POST', '/v1/fine_tuning/jobs', job), 403);
+    const data_source_config = { type: 'custom', item_schema: {} };
+    const evaluation = { data_source_config, testing_criteria: [grader] };
+    assert.is(await elsewhere('POST', '/v1/evals', evaluation), 403);
   }
+  // Nor run an eval that was created here.
+  const { body: evaluation } = await service.call('POST', '/v1/evals', {
+    data_source_config: { type: 'custom', item_schema: {} },
+    testing_criteria: [equals],
+  });
+  const source = { type: 'file_content', content: [{ item: {}, sample: { output_text: 'x' } }] };
+  const data_source = { type: 'jsonl', source };
+  assert.is(await elsewhere('POST', `/v1/evals/${evaluation.id}/runs`, { data_source }), 403);
   assert.is((await service.call('POST', '/api/graders', equals)).status, 200);
   assert.is(await elsewhere('POST', '/api/graders/test', { grader: 'python', rows }), 200);
 });

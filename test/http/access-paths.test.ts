@@ -101,6 +101,9 @@ testAccess((test, fixture, origins) => {
       'POST /v1/responses file',
       // An answer.
       'POST /v1/fine_tuning/alpha/graders/run model_sample',
+      // The kind of an eval's rows, and the rows.
+      'POST /v1/evals data_source_config',
+      'POST /v1/evals/{eval_id}/runs data_source',
       // Of a dataset's new name, only the last part is kept.
       'PATCH /api/datasets/{name} filename',
       'POST /api/datasets/{name}/copies filename',

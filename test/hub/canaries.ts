@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { readDescription } from '../api/description.ts';
-import { ask } from '../client.ts';
+import { ask, until } from '../client.ts';
 import type { TestService } from '../service.ts';
 
 /** Secrets in a service's environment, besides the hub token. */
@@ -55,6 +55,17 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   };
   const { body: imported } = await service.call('POST', '/api/imports', { dataset: 'support.jsonl' });
   await service.call('POST', '/api/graders', { type: 'hone_length', name: 'brief', max: 9 });
+  const { body: evaluation } = await service.call('POST', '/v1/evals', {
+    data_source_config: { type: 'custom', item_schema: {} },
+    testing_criteria: [{ type: 'hone_length', name: 'brief', max: 9 }],
+  });
+  const runs = `/v1/evals/${evaluation.id}/runs`;
+  const source = { type: 'file_content', content: [{ item: {}, sample: { output_text: 'Hi' } }] };
+  const { body: run } = await service.call('POST', runs, { data_source: { type: 'jsonl', source } });
+  const item = await until(async () => {
+    const { body: items } = await service.call('GET', `${runs}/${run.id}/output_items`);
+    return items.data[0];
+  }, 'a row was scored');
   const turn = { id: 'a', after: '', prompt: 'Hi', answers: [] };
   await service.call('PUT', '/api/playground/chats/known', { model_id: modelId, turns: [turn] });
   const answered = { model: modelId, input: 'Hi', max_output_tokens: 1 };
@@ -63,6 +74,7 @@ export async function searchAnswers(service: TestService, modelId: string, wante
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
     ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
     ...{ chat_id: 'known', line: '1', response_id: response.id },
+    ...{ eval_id: evaluation.id, run_id: run.id, output_item_id: item.id },
   };
   /** What this service has none of, or what is asked below. */
   const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;

@@ -3,6 +3,9 @@ import { type Face, withExamples } from '../../http/route.ts';
 import { completionRoutes } from './completions/routes.ts';
 import { embeddingRoutes } from './embeddings.ts';
 import { presentError } from './errors.ts';
+import { evalExamples } from './evals/examples.ts';
+import { evalRoutes } from './evals/routes.ts';
+import { evalRunRoutes } from './evals/run-routes.ts';
 import { fileRoutes } from './fine-tuning/file-routes.ts';
 import { graderRoutes } from './fine-tuning/grader-routes.ts';
 import { fineTuningRoutes } from './fine-tuning/job-routes.ts';
@@ -26,8 +29,10 @@ export function createOpenAiFace(services: Services) {
         ...fileRoutes(services),
         ...fineTuningRoutes(services),
         ...graderRoutes(services),
+        ...evalRoutes(services),
+        ...evalRunRoutes(services),
       ],
-      examples,
+      { ...examples, ...evalExamples },
     ),
     presentError,
     error,

@@ -30,6 +30,8 @@ import type { TrainingData } from './training-data.ts';
 export interface UploadOptions {
   /** Store it under a name that is free, instead of replacing a dataset of this name. */
   readonly keepOthers?: boolean;
+  /** Called with the path of what was received, before all else, and may throw to store nothing. */
+  readonly received?: (path: string) => Promise<void>;
   /** Called before it is stored, and may throw to store nothing. */
   readonly check?: (validation: Validation) => void;
   /**
@@ -127,6 +129,7 @@ export function createDatasets(
       return receiving([name], async () => {
         const { aside, validation } = await receive(pieces);
         try {
+          await options.received?.(aside);
           const hasBadRows = validation.errors.some(({ line }) => line !== null);
           const isOther = async () =>
             hasBadRows

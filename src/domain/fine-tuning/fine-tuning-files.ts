@@ -2,9 +2,10 @@ import { datasetFileId } from '../../db/tables/datasets.ts';
 import type { FineTuningStore } from '../../db/tables/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import type { Dataset } from '../datasets/dataset.ts';
-import type { Datasets } from '../datasets/datasets.ts';
+import type { Datasets, UploadOptions } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
 import type { Validation } from '../datasets/rows/row-validator.ts';
+import type { EvalFiles } from './eval-files.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';
 import { type ResultFiles, resultsFilename } from './result-files.ts';
 
@@ -13,20 +14,22 @@ export type FileContent =
   | { readonly kind: 'stored'; readonly name: string; readonly path: string; readonly bytes: number }
   | { readonly kind: 'text'; readonly text: string };
 
-/** The datasets and results as files with IDs. */
+/** What a form says of its file. */
+export interface FileForm {
+  readonly purpose: 'fine-tune' | 'evals';
+  /** The seconds after which the file expires, or `null`. */
+  readonly lifetime: number | null;
+}
+
+/** The datasets, results, and rows for evals as files with IDs. */
 export interface FineTuningFiles {
   /**
-   * Stores an upload as a dataset under a name that is free. Rows in the format of another tool, such as those of OpenAI's
+   * Stores an upload as a dataset under a name that is free, or as rows for evals. Rows in the format of another tool, such as those of OpenAI's
    * preferences, are converted.
-   * @param lifetime returns the seconds after which the file expires, or `null`; called once the upload has been read,
-   * and may throw to store nothing.
+   * @param form called once the upload has been read, and may throw to store nothing.
    * @throws AppError `invalid` for rows that cannot be read.
    */
-  upload(
-    filename: string,
-    pieces: AsyncIterable<Buffer>,
-    lifetime: () => number | null,
-  ): Promise<FineTuningFile>;
+  upload(filename: string, pieces: AsyncIterable<Buffer>, form: () => FileForm): Promise<FineTuningFile>;
   /** All files, newest first. */
   list(): FineTuningFile[];
   /** @throws AppError `not_found`. */
@@ -46,14 +49,17 @@ export interface FineTuningFiles {
 /** The first errors of rows that cannot be trained on. */
 const shownErrors = 5;
 
-export function createFineTuningFiles(options: {
+interface FineTuningFilesOptions {
   readonly store: FineTuningStore;
   readonly datasets: Datasets;
   /** Converts rows in OpenAI's format that Hone does not train on as they are. */
   readonly imports: Pick<Imports, 'convertFile'>;
   readonly results: ResultFiles;
-}): FineTuningFiles {
-  const { store, datasets, imports, results } = options;
+  readonly evalFiles: EvalFiles;
+}
+
+export function createFineTuningFiles(options: FineTuningFilesOptions): FineTuningFiles {
+  const { store, datasets, results, evalFiles } = options;
 
   function present(dataset: Dataset): FineTuningFile {
     const id = datasetFileId(dataset);
@@ -78,7 +84,7 @@ export function createFineTuningFiles(options: {
   }
 
   const files: FineTuningFiles = {
-    async upload(named, pieces, lifetime) {
+    async upload(named, pieces, form) {
       const filename = withEnding(named);
       if (!/\.jsonl$/i.test(filename)) {
         throw refuse(
@@ -86,33 +92,22 @@ export function createFineTuningFiles(options: {
           `The file must be a .jsonl file (one JSON object per line), not "${named.slice(0, 100)}".`,
         );
       }
-      let seconds: number | null = null;
-      const dataset = await datasets.upload(filename, pieces, {
-        keepOthers: true,
-        async convert(path, name) {
-          seconds = lifetime();
-          try {
-            return await imports.convertFile(path, name);
-          } catch (error) {
-            if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
-            throw refuse('file', `The file cannot be used for training. ${error.message}`);
-          }
-        },
-        check(validation) {
-          seconds = lifetime();
-          const fault = rowFaults(validation);
-          if (fault !== null) throw refuse('file', `The file cannot be used for training. ${fault}`);
-        },
+      const { receipt, options: how } = receiving(filename, form, options);
+      const dataset = await datasets.upload(filename, pieces, how).catch((error) => {
+        if (receipt.evalFile === null) throw error;
+        return receipt.evalFile;
       });
+      if (!('uploadedAt' in dataset)) return dataset;
       const { uploadedAt } = dataset;
+      const { lifetime } = receipt;
       const expiresAt =
-        seconds === null ? null : new Date(Date.parse(uploadedAt) + seconds * 1000).toISOString();
+        lifetime === null ? null : new Date(Date.parse(uploadedAt) + lifetime * 1000).toISOString();
       store.putFile({ id: datasetFileId(dataset), filename, expiresAt });
       return present(dataset);
     },
 
     list: () =>
-      [...datasets.list().map(present), ...results.list()]
+      [...datasets.list().map(present), ...results.list(), ...evalFiles.list()]
         .filter((file) => !isOver(file))
         .sort((a, b) =>
           a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : a.id < b.id ? -1 : 1,
@@ -120,7 +115,7 @@ export function createFineTuningFiles(options: {
 
     get(id) {
       const dataset = find(id);
-      const file = dataset === null ? results.get(id) : present(dataset);
+      const file = dataset === null ? (results.get(id) ?? evalFiles.get(id)) : present(dataset);
       if (file === null) throw missing(id);
       return file;
     },
@@ -130,7 +125,7 @@ export function createFineTuningFiles(options: {
       if (dataset !== null) {
         return { kind: 'stored', ...(await datasets.file(dataset.name)), name: files.get(id).filename };
       }
-      const text = results.content(id);
+      const text = results.content(id) ?? evalFiles.content(id);
       if (text === null) throw missing(id);
       return { kind: 'text', text };
     },
@@ -138,7 +133,7 @@ export function createFineTuningFiles(options: {
     async remove(id) {
       const dataset = find(id);
       if (dataset === null) {
-        if (!results.remove(id)) throw missing(id);
+        if (!results.remove(id) && !evalFiles.remove(id)) throw missing(id);
         return;
       }
       await datasets.remove(dataset.name);
@@ -148,11 +143,9 @@ export function createFineTuningFiles(options: {
     datasetOf(id) {
       const dataset = find(id);
       if (dataset !== null) return dataset.name;
-      if (results.get(id) === null) throw missing(id);
-      throw new AppError(
-        'invalid',
-        `${id} holds the results of a job (${resultsFilename}), not rows to train on.`,
-      );
+      const { purpose } = files.get(id);
+      const what = purpose === 'evals' ? 'rows for evals' : `the results of a job (${resultsFilename})`;
+      throw new AppError('invalid', `${id} holds ${what}, not rows to train on.`);
     },
 
     idOf(datasetName) {
@@ -162,6 +155,7 @@ export function createFineTuningFiles(options: {
 
     async tidy() {
       store.prune();
+      evalFiles.tidy();
       for (const file of store.files()) {
         const dataset = datasets.findByFileId(file.id);
         if (dataset !== null && !isOver(file)) continue;
@@ -171,6 +165,38 @@ export function createFineTuningFiles(options: {
     },
   };
   return files;
+}
+
+/** How a file is received, and what is known of it afterwards: how long it is kept, and whether it is one of evals. */
+function receiving(
+  filename: string,
+  form: () => FileForm,
+  { imports, evalFiles }: Pick<FineTuningFilesOptions, 'imports' | 'evalFiles'>,
+) {
+  const receipt: { lifetime: number | null; evalFile: FineTuningFile | null } = {
+    lifetime: null,
+    evalFile: null,
+  };
+  const refusing = (what: string) => (error: unknown) => {
+    if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
+    throw refuse('file', `The file cannot be used for ${what}. ${error.message}`);
+  };
+  const options: UploadOptions = {
+    keepOthers: true,
+    async received(path) {
+      const { purpose, lifetime } = form();
+      receipt.lifetime = lifetime;
+      if (purpose !== 'evals') return;
+      receipt.evalFile = await evalFiles.put(filename, path, lifetime).catch(refusing('evals'));
+      throw new Error('It is no dataset.');
+    },
+    convert: (path, name) => imports.convertFile(path, name).catch(refusing('training')),
+    check(validation) {
+      const fault = rowFaults(validation);
+      if (fault !== null) throw refuse('file', `The file cannot be used for training. ${fault}`);
+    },
+  };
+  return { receipt, options };
 }
 
 /** What is wrong with rows, or `null`; that there are too few of them is for the job to say. */

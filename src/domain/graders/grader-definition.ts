@@ -22,7 +22,8 @@ const template = v.pipe(
 );
 /** valibot's objects and records also accept arrays. */
 const noArray = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
-const named = v.pipe(v.string(), v.regex(graderName, graderNameRule));
+/** Also what evals and jobs of OpenAI's have. */
+const named = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256));
 const share = v.pipe(v.number(), v.minValue(0, 'must be at least 0'), v.maxValue(1, 'must be at most 1'));
 const least0 = v.pipe(v.number(), v.minValue(0, 'must be at least 0'));
 const count = v.pipe(least0, v.integer('must be a whole number'));
@@ -85,7 +86,13 @@ const single = [
     evaluation_metric: v.picklist(similarityMetrics),
     pass_threshold: v.optional(share),
   }),
-  v.strictObject({ type: v.literal('python'), name, source: text, image_tag: v.optional(v.string()) }),
+  v.strictObject({
+    type: v.literal('python'),
+    name,
+    source: text,
+    image_tag: v.optional(v.string()),
+    pass_threshold: v.optional(v.number()),
+  }),
   v.strictObject({
     type: v.literal('score_model'),
     ...asked,
@@ -176,6 +183,7 @@ export const partsOf = (grader: GraderDefinition) =>
 export const namedGrader = v.pipe(
   graderDefinition,
   v.check(({ name: given }) => given !== undefined, 'name must be set'),
+  v.check(({ name: given = '' }) => graderName.test(given), `name ${graderNameRule}`),
 );
 
 /** An example request for the API description. */

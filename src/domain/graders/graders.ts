@@ -35,6 +35,15 @@ export interface Graders {
     rows: readonly GradedRow[],
     signal: AbortSignal,
   ): Promise<readonly Score[]>;
+  /**
+   * The scores of rows by several graders, in their order, however long it takes, and what judges took.
+   * @throws AppError `invalid` for wrong definitions, by their places in `testing_criteria`.
+   */
+  scoreAll(
+    definitions: readonly GraderDefinition[],
+    rows: readonly GradedRow[],
+    signal: AbortSignal,
+  ): Promise<{ readonly scores: readonly (readonly Score[])[] } & Pick<GraderRun, 'usage'>>;
   /** The score of one row, with the tokens that judges took by model. @throws AppError `invalid` for a wrong definition. */
   run(definition: GraderDefinition, row: GradedRow, signal: AbortSignal): Promise<GraderRun>;
 }
@@ -141,6 +150,19 @@ export function createGraders({
       });
       if (issues.length > 0) throw refusal(issues);
       return (await grade(definition, rows, signal)).scores;
+    },
+
+    async scoreAll(definitions, rows, signal) {
+      const graders = Object.fromEntries(definitions.entries());
+      const answer = await gradeRows(command, { graders, rows }, { folder, timeoutMs: null, signal });
+      const issues = Object.entries(answer.faults).map(([place, msg]) => ({
+        loc: ['body', 'testing_criteria', place],
+        msg: `${definitions[Number(place)]?.name}: ${msg}`,
+        type: 'value_error',
+      }));
+      if (issues.length > 0) throw refusal(issues);
+      const scores = answer.scores.map((row) => definitions.map((_, place) => row[place] as Score));
+      return { scores, usage: answer.usage };
     },
 
     async run(definition, row, signal) {

@@ -48,6 +48,30 @@ function errorsOf(checker: Ajv, schema: object, value: unknown): string[] {
     .map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
 }
 
+/** Runs what may take for ever. @throws Error if it takes longer than `ms`. */
+const within = <T>(ms: number, work: () => T): T =>
+  runInContext('work()', createContext({ work }), { timeout: ms });
+
+/**
+ * The place of the first value that breaks a schema, with how; `null` if none does.
+ * @throws Error if it is no schema, or takes too long.
+ */
+export async function firstBroken(
+  schema: Readonly<Record<string, unknown>>,
+  values: readonly unknown[],
+): Promise<{ readonly at: number; readonly errors: readonly string[] } | null> {
+  const { $schema: _, ...given } = schema;
+  const checker = await checkerFor(given);
+  return within(mostMs + 2 * values.length, () => {
+    checker.compile(given);
+    for (const [at, value] of values.entries()) {
+      const errors = errorsOf(checker, given, value);
+      if (errors.length > 0) return { at, errors };
+    }
+    return null;
+  });
+}
+
 /**
  * Where JSON of a schema's grammar breaks the schema all the same, as JSON pointers with what is wrong there. A schema that its
  * grammar holds whole is not looked at.
@@ -59,9 +83,7 @@ export async function schemaErrors(
   if (!hasUnheld(schema)) return [];
   const checker = await checkerFor(schema);
   try {
-    return runInContext('check()', createContext({ check: () => errorsOf(checker, schema, value) }), {
-      timeout: mostMs,
-    });
+    return within(mostMs, () => errorsOf(checker, schema, value));
   } catch (cause) {
     return [`/ could not be checked: ${cause instanceof Error ? cause.message : cause}`];
   }

@@ -40,7 +40,12 @@ export function gradeRows(
     folder,
     timeoutMs,
     signal,
-  }: { readonly folder: string; readonly timeoutMs: number; readonly signal: AbortSignal },
+  }: {
+    readonly folder: string;
+    /** `null` for as long as it takes. */
+    readonly timeoutMs: number | null;
+    readonly signal: AbortSignal;
+  },
 ): Promise<v.InferOutput<typeof answer>> {
   const input = JSON.stringify(question);
   return askTrainer(command, {

@@ -25,14 +25,14 @@ const present = (file: FineTuningFile) => ({
   status_details: file.fault ?? undefined,
 });
 
-/** `/v1/files`: the datasets, and the results of jobs. */
+/** `/v1/files`: the datasets, the results of jobs, and rows for evals. */
 export function fileRoutes({ fineTuningFiles: files, uploadLimitBytes }: Services) {
   return [
     route({
       method: 'POST',
       path: '/v1/files',
       tag,
-      summary: 'Upload a JSONL file of training rows, which becomes a dataset',
+      summary: 'Upload a JSONL file of training rows, which becomes a dataset, or of rows for evals',
       upload: true,
       form: f.uploadForm,
       responses: {
@@ -44,20 +44,21 @@ export function fileRoutes({ fineTuningFiles: files, uploadLimitBytes }: Service
       },
       handle: ({ exchange }) =>
         withFilePart(exchange, 'file', uploadLimitBytes, async ({ filename, content, fields }) => {
-          const lifetime = () => {
-            const form = accept(parseInput(f.uploadForm, { ...fields() }, 'body')) as {
+          const form = () => {
+            const given = accept(parseInput(f.uploadForm, { ...fields() }, 'body')) as {
+              purpose: 'fine-tune' | 'evals';
               'expires_after[seconds]'?: number;
             };
-            return form['expires_after[seconds]'] ?? null;
+            return { purpose: given.purpose, lifetime: given['expires_after[seconds]'] ?? null };
           };
-          return present(await files.upload(filename, content, lifetime));
+          return present(await files.upload(filename, content, form));
         }),
     }),
     route({
       method: 'GET',
       path: '/v1/files',
       tag,
-      summary: 'List the files: datasets, and results of jobs',
+      summary: 'List the files: datasets, results of jobs, and rows for evals',
       query: f.fileQuery,
       responses: { 200: { description: 'The files', schema: f.files }, 400: refused },
       handle: ({ query: { after, limit, order, purpose } }) => {

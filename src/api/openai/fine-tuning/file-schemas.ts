@@ -1,16 +1,19 @@
 import * as v from 'valibot';
 
-/** The purposes of OpenAI's reference; only the first is stored here. */
-const purposes = ['fine-tune', 'assistants', 'batch', 'vision', 'user_data', 'evals'] as const;
+/** The purposes of OpenAI's reference; only the first two are stored here. */
+const purposes = ['fine-tune', 'evals', 'assistants', 'batch', 'vision', 'user_data'] as const;
 
 const seconds = 'expires_after[seconds]';
 /** The form of an upload, beside its part `file`. */
 export const uploadForm = v.object({
   purpose: v.pipe(
-    v.picklist(purposes, `must be "fine-tune"; OpenAI's other purposes are ${purposes.slice(1).join(', ')}`),
+    v.picklist(
+      purposes,
+      `must be "fine-tune" or "evals"; OpenAI's other purposes are ${purposes.slice(2).join(', ')}`,
+    ),
     v.check(
-      (purpose) => purpose === 'fine-tune',
-      'must be "fine-tune": files for assistants, batches, evaluations and images are not supported',
+      (purpose): purpose is 'fine-tune' | 'evals' => purpose === 'fine-tune' || purpose === 'evals',
+      'must be "fine-tune" or "evals": files for assistants, batches and images are not supported',
     ),
   ),
   'expires_after[anchor]': v.optional(v.literal('created_at', 'must be "created_at"')),

@@ -180,7 +180,7 @@ export const job = v.object({
   metadata: v.record(v.string(), v.string()),
   user_provided_suffix: v.nullable(v.string()),
 });
-const listOf = <S extends v.GenericSchema>(item: S) =>
+export const listOf = <S extends v.GenericSchema>(item: S) =>
   v.object({
     object: v.literal('list'),
     data: v.array(item),

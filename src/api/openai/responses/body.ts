@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { lengthBound } from '../../../domain/playground/generation-bounds.ts';
 import { textOr } from '../../../http/parsing/text-or.ts';
 import { common, only, wholeBetween } from '../completions/common-fields.ts';
-import { responseFormat, schemaFields } from '../completions/response-format.ts';
+import { responseFormat, schemaFields, schemaOf } from '../completions/response-format.ts';
 import {
   type Asked,
   checkStrict,
@@ -28,6 +28,8 @@ const tool = v.pipe(
   }),
   checkStrict(),
 );
+/** The tools that a response may call. */
+export const responseTools = listOfTools(tool, ({ name }) => name);
 const toolChoice = v.union(
   [
     v.picklist(['none', 'auto', 'required']),
@@ -36,11 +38,15 @@ const toolChoice = v.union(
   'must be none, auto, required or {"type": "function", "name": …}',
 );
 const [text, jsonObject] = responseFormat.options;
-const format = v.variant('type', [
+/** The format of a response's text. */
+export const textFormat = v.variant('type', [
   text,
   jsonObject,
   v.strictObject({ type: v.literal('json_schema'), ...schemaFields }),
 ]);
+
+/** `none` turns reasoning off where the template can, and any other effort turns it on. */
+export const effort = v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 
 const included = [
   'file_search_call.results',
@@ -54,7 +60,7 @@ const included = [
 ] as const;
 
 /** What of a request is said of tools, in the form of chat completions. */
-export function toolsOf(body: Pick<Sent, 'tools' | 'tool_choice' | 'parallel_tool_calls'>): Asked {
+export function toolsOf(body: Partial<Pick<Sent, 'tools' | 'tool_choice' | 'parallel_tool_calls'>>): Asked {
   const { tools, tool_choice: choice } = body;
   return {
     tools: tools?.map(({ type, ...given }) => ({ type, function: given })),
@@ -65,6 +71,10 @@ export function toolsOf(body: Pick<Sent, 'tools' | 'tool_choice' | 'parallel_too
     parallel_tool_calls: body.parallel_tool_calls,
   };
 }
+
+/** The schema of such an answer; text has none. */
+export const schemaOfText = (format: v.InferOutput<typeof textFormat> | null | undefined) =>
+  schemaOf(format?.type === 'json_schema' ? { type: format.type, json_schema: format } : format);
 
 const sent = v.strictObject({
   ...fields,
@@ -77,20 +87,19 @@ const sent = v.strictObject({
   instructions: or(v.string()),
   previous_response_id: or(v.string()),
   max_output_tokens: or(lengthBound),
-  tools: or(listOfTools(tool, ({ name }) => name)),
+  tools: or(responseTools),
   tool_choice: or(toolChoice),
   parallel_tool_calls: or(v.boolean()),
   text: or(
     v.intersect([
-      v.strictObject({ format: or(format), verbosity: or(v.picklist(['low', 'medium', 'high'])) }),
+      v.strictObject({ format: or(textFormat), verbosity: or(v.picklist(['low', 'medium', 'high'])) }),
       notList,
     ]),
   ),
-  /** `none` turns reasoning off where the template can, and any other effort turns it on. */
   reasoning: or(
     v.intersect([
       v.strictObject({
-        effort: or(v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+        effort: or(effort),
         summary: or(v.string()),
         generate_summary: or(v.string()),
         context: or(v.string()),

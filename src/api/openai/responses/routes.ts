@@ -7,12 +7,11 @@ import type { Exchange } from '../../../http/exchange.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { messagesOf } from '../completions/messages.ts';
 import { createRequestOf } from '../completions/request.ts';
-import { schemaOf } from '../completions/response-format.ts';
 import { toolUseOf } from '../completions/tools.ts';
 import { deleted, limitOf } from '../fine-tuning/file-schemas.ts';
 import { badCursor, pageOf } from '../page.ts';
 import { error } from '../schemas.ts';
-import { type ResponseBody, responseBody, toolsOf } from './body.ts';
+import { type ResponseBody, responseBody, schemaOfText, toolsOf } from './body.ts';
 import { checkResults, messagesFrom } from './conversation.ts';
 import { type Item, itemOf } from './items.ts';
 import { begunResponse } from './present-response.ts';
@@ -127,9 +126,7 @@ export function responseRoutes({ access, modelReferences, playground }: Services
           ...requestOf(body, body.max_output_tokens, exchange),
           asBase: body.as_base ?? undefined,
           logprobs: isRated ? (body.top_logprobs ?? 0) : null,
-          schema: schemaOf(
-            format?.type === 'json_schema' ? { type: format.type, json_schema: format } : format,
-          ),
+          schema: schemaOfText(format),
         };
         const isStream = body.stream ?? false;
         return respond(playground, exchange, request, begunResponse(body), isStream, (made) => {
