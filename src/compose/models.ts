@@ -1,7 +1,9 @@
 import { join } from 'node:path';
-import { createModelSizes } from '../domain/base-models/model-size.ts';
+import { createLocalModels, type LocalModels } from '../domain/base-models/local-models.ts';
+import { createModelSizes, type SizeOf } from '../domain/base-models/model-size.ts';
 import { createCheckpoints } from '../domain/checkpoints/checkpoints.ts';
 import { createSharedBases } from '../domain/checkpoints/shared-bases.ts';
+import { findStarter } from '../domain/datasets/starter-model.ts';
 import { createExporter } from '../domain/models/exporter.ts';
 import { createHubPush } from '../domain/models/hub-push.ts';
 import { createModelRemoval, type RemoveModel } from '../domain/models/model-removal.ts';
@@ -16,8 +18,7 @@ import { createTrainedEngine } from '../inference/engine/trained-engine.ts';
 import { threadPlacement } from '../native/thread-placement.ts';
 import { answeringEnvironment, startAnswering } from '../trainer/answering.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
-import { composeLocalModels } from './base-models.ts';
-import type { Foundation } from './foundation.ts';
+import { type Foundation, starterDirs } from './foundation.ts';
 import type { composeMachine } from './machine.ts';
 
 /** Trained models, and the features that use their files. */
@@ -119,3 +120,11 @@ export function composeModels(
     untrained,
   };
 }
+
+/** The base models on this machine. */
+const composeLocalModels = ({ config, store }: Foundation, sizeOf: SizeOf): LocalModels =>
+  createLocalModels({
+    starter: () => findStarter(starterDirs(config)),
+    trained: () => store.jobs.list({ states: [], limit: 200, offset: 0 }).jobs,
+    sizeOf,
+  });
