@@ -23,19 +23,34 @@ interface StrengthLosses {
 export function readRetention(figures: Readonly<Record<string, number | null>>): Retention | null {
   const { 'general/base_loss': base, 'general/loss': tuned, 'general/kl': divergence = null } = figures;
   if (base == null || tuned == null) return null;
-  const strengths = Object.entries(figures).flatMap(([name, generalLoss]) => {
-    const [, strength] = /^strength_([\d.]+)\/general_loss$/.exec(name) ?? [];
-    if (strength === undefined || generalLoss === null) return [];
-    return [{ strength: Number(strength), generalLoss, loss: figures[`strength_${strength}/loss`] ?? null }];
-  });
-  const advice =
-    strengths.length === 0
-      ? null
-      : `The model forgot some of what its base knew: its loss on general text rose from ${lossText(base)} to ${lossText(tuned)}. Train with a lower learning rate or fewer epochs, or use less of the adapter’s strength.`;
+  const strengths = Object.entries(figures)
+    .flatMap(([name, generalLoss]) => {
+      const [, strength] = /^strength_([\d.]+)\/general_loss$/.exec(name) ?? [];
+      if (strength === undefined || generalLoss === null) return [];
+      return [
+        { strength: Number(strength), generalLoss, loss: figures[`strength_${strength}/loss`] ?? null },
+      ];
+    })
+    .sort((one, other) => one.strength - other.strength);
   return {
     loss: { base, tuned },
     divergence,
-    advice,
-    strengths: strengths.sort((one, other) => one.strength - other.strength),
+    advice: strengths.length === 0 ? null : adviceFor(base, tuned, strengths),
+    strengths,
   };
+}
+
+/** What happened and what helps, with the largest strength that was measured at which at most half as much is lost. */
+function adviceFor(base: number, tuned: number, strengths: readonly StrengthLosses[]): string {
+  const milder = strengths.findLast(
+    ({ strength, generalLoss }) => strength > 0 && strength < 1 && generalLoss - base <= (tuned - base) / 2,
+  );
+  const advice = `The model forgot some of what its base knew: its loss on general text rose from ${lossText(base)} to ${lossText(tuned)}. Train with a lower learning rate or fewer epochs, or use less of the adapter’s strength.`;
+  if (milder === undefined) return advice;
+  const whole = strengths.at(-1)?.loss ?? null;
+  const onRows =
+    milder.loss === null || whole === null
+      ? ''
+      : `, and ${lossText(milder.loss)} on your rows (${lossText(whole)} at full strength)`;
+  return `${advice} At ${100 * milder.strength}% it is ${lossText(milder.generalLoss)}${onRows}.`;
 }
