@@ -2,32 +2,21 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { focusHeading } from './elements/lost-focus.ts';
 import { empty } from './elements/parts.ts';
+import { readPage } from './read-page.ts';
 import { currentJobId, router, runOf } from './state/app.ts';
 import { phaseName, stateName } from './state/runs/job-words.ts';
 import { nameTab, showInTab } from './state/runs/tab-progress.ts';
 import { isSignInNeeded, session } from './state/session.ts';
 import { Watch } from './state/store.ts';
-import './pages/access/access.ts';
-import './pages/runs/compare.ts';
 import './pages/dashboard/dashboard.ts';
 import './pages/datasets/dataset.ts';
 import './pages/datasets/datasets.ts';
 import './pages/datasets/import.ts';
-import './pages/evaluations/evaluations.ts';
-import './pages/evaluations/results.ts';
-import './pages/graders/graders.ts';
-import './pages/help/help.ts';
 import './pages/runs/history.ts';
 import './pages/models/base/base-models.ts';
 import './pages/models/model.ts';
 import './pages/models/models.ts';
-import './pages/move/openai.ts';
-import './pages/playground/playground.ts';
 import './pages/runs/run.ts';
-import './pages/settings/settings.ts';
-import './pages/sweeps/new-sweep.ts';
-import './pages/sweeps/sweep.ts';
-import './pages/sweeps/sweeps.ts';
 import './pages/training/training.ts';
 import './views/database-notice.ts';
 import './views/shell/away-banner.ts';
@@ -73,6 +62,7 @@ export class App extends LightElement {
 
   protected override updated(): void {
     const { segments } = router.value;
+    const reading = readPage(segments);
     const path = segments.join('/');
     if (path === this._shown) return;
     const isFirst = this._shown === null;
@@ -80,7 +70,7 @@ export class App extends LightElement {
     nameTab(pageTitle(segments));
     if (isFirst) return;
     // Screen readers continue at the heading of the new page.
-    requestAnimationFrame(focusHeading);
+    void reading.then(() => requestAnimationFrame(focusHeading));
   }
 
   protected override render(): TemplateResult {

@@ -1,7 +1,10 @@
 /** What a page asks the service for when it is opened: everything once. */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Request } from 'playwright-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { root } from '../folders.ts';
 import {
   endAll,
   quickRequest,
@@ -103,6 +106,18 @@ for (const [path, text, models] of [
 test('without a socket the lists are read all the same', async () => {
   const counts = await asked('/models', '1 of 1', 'never');
   assert.ok((counts.get('/api/catalog') ?? 0) >= 1);
+});
+
+test('the files of the first view take at most 140 kB, which leaves 10 for the answers of the service', () => {
+  const folder = join(root, 'dist', 'ui');
+  const index = readFileSync(join(folder, 'index.html'), 'utf8');
+  const files = [...index.matchAll(/(?:href|src)="\/([^"]+\.(?:js|css))"/g)].map(
+    ([, name]) => name as string,
+  );
+  assert.ok(files.includes('main.js') && files.includes('main.css'), `${files}`);
+  const bytes = files.map((name) => statSync(join(folder, `${name}.br`)).size);
+  const sum = bytes.reduce((all, one) => all + one, 0);
+  assert.ok(sum <= 140_000, `${sum}: read a page when it is first opened, as ui/later-pages.ts does`);
 });
 
 test.run();
