@@ -12,7 +12,7 @@ const path = '/api/move/openai';
 const pollMs = 500;
 
 /**
- * `hone import openai`: moves fine-tuning files and jobs from OpenAI, through the running service.
+ * `hone import openai`: moves fine-tuning files and jobs, and evals, from OpenAI, through the running service.
  * @returns the exit code.
  * @throws AppError `invalid` for another command, `unavailable` without a running service.
  */
@@ -53,7 +53,7 @@ async function follow(service: LocalService): Promise<Move> {
     const { files_done, files_total, bytes_done, bytes_total } = move.progress;
     const text =
       move.state === 'listing'
-        ? 'listing jobs and files …'
+        ? 'listing jobs, files and evals …'
         : `${files_done} of ${files_total} files, ${megabytes(bytes_done)} of ${megabytes(bytes_total)}`;
     if (text !== shown) process.stderr.write(`hone: ${text}\n`);
     shown = text;
@@ -83,8 +83,8 @@ async function call(
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-/** Prints files, jobs and what can be trained. */
-function tell({ state, error, files, jobs }: Move): void {
+/** Prints files, jobs and what can be trained, and evals. */
+function tell({ state, error, files, jobs, evals }: Move): void {
   const lines = files.map(({ id, filename, state: at, dataset, problem }) =>
     [
       `${filename || id}: `,
@@ -106,7 +106,20 @@ function tell({ state, error, files, jobs }: Move): void {
       );
     }
   }
+  if (evals.length > 0) lines.push('');
+  for (const { id, name, state: at, runs, problem } of evals) {
+    const where =
+      at === 'stored'
+        ? `in /v1/evals, with ${runs} runs`
+        : at === 'listed'
+          ? 'not downloaded'
+          : 'not available';
+    lines.push(`${name === '' ? id : `${id} (${name})`}: ${where}${problem === null ? '' : `. ${problem}`}`);
+  }
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
   if (error !== null) process.stderr.write(`hone: ${error.message}\n`);
-  else process.stderr.write(`hone: ${state}, ${files.length} files and ${jobs.length} jobs.\n`);
+  else
+    process.stderr.write(
+      `hone: ${state}, ${files.length} files, ${jobs.length} jobs and ${evals.length} evals.\n`,
+    );
 }

@@ -101,6 +101,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...fineTuning,
       sweeps,
       graders,
+      evals: { ...fineTuning.evals, remove: reserve.around(fineTuning.evals.remove) },
       evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       removeModel: reserve.around(modelServices.removeModel),
       bin,

@@ -103,6 +103,7 @@ export function composeTraining(
         backoffMs: limits.moveBackoffMs,
         waitMs: limits.moveWaitMs,
       },
+      store,
       datasets,
       imports,
       recordsPath: join(dataDir, 'moved', 'openai.json'),

@@ -124,7 +124,7 @@ async function refusal(access: OpenAiAccess, url: URL, response: Response): Prom
   if (status === 403) {
     return failure(
       'forbidden',
-      `${url.host} does not let this API key read ${url.pathname} (403).${words} Give it permission to read files and fine-tuning.`,
+      `${url.host} does not let this API key read ${url.pathname} (403).${words} Give it permission to read files, fine-tuning and evals.`,
     );
   }
   const code = status === 404 || status === 410 ? 'missing' : status < 500 ? 'refused' : 'upstream';

@@ -5,13 +5,15 @@ import {
   listPage,
   type SourceFile,
   type SourceJob,
+  type SourceObject,
   sourceCheckpoint,
   sourceFile,
   sourceJob,
+  sourceObject,
 } from './schemas.ts';
 
 /** The most objects of a page that the API accepts. */
-const pageSizes = { jobs: 100, files: 10_000, checkpoints: 25 } as const;
+const pageSizes = { jobs: 100, files: 10_000, checkpoints: 25, evals: 100 } as const;
 /** More pages are an endless list. */
 const mostPages = 10_000;
 
@@ -22,6 +24,28 @@ export const listJobs = (access: OpenAiAccess): Promise<SourceJob[]> =>
 /** All files of the key's project. @throws AppError as `get` does. */
 export const listFiles = (access: OpenAiAccess): Promise<SourceFile[]> =>
   listAll(access, '/files', pageSizes.files, sourceFile);
+
+/** All evals of the key's project. @throws AppError as `get` does, with `missing` where there are none. */
+export const listEvals = (access: OpenAiAccess): Promise<SourceObject[]> =>
+  listAll(access, '/evals', pageSizes.evals, sourceObject);
+
+/** One eval. @throws AppError as `get` does. */
+export const readEval = (access: OpenAiAccess, id: string): Promise<SourceObject> =>
+  readObject(access, `/evals/${encodeURIComponent(id)}`, sourceObject);
+
+/** All runs of an eval. @throws AppError as `get` does. */
+export const listEvalRuns = (access: OpenAiAccess, evalId: string): Promise<SourceObject[]> =>
+  listAll(access, `/evals/${encodeURIComponent(evalId)}/runs`, pageSizes.evals, sourceObject);
+
+/** All output items of a run. @throws AppError as `get` does. */
+export const listOutputItems = (
+  access: OpenAiAccess,
+  evalId: string,
+  runId: string,
+): Promise<SourceObject[]> => {
+  const path = `/evals/${encodeURIComponent(evalId)}/runs/${encodeURIComponent(runId)}/output_items`;
+  return listAll(access, path, pageSizes.evals, sourceObject);
+};
 
 /** One file. @throws AppError as `get` does, with `missing` if it was deleted. */
 export const readFile = (access: OpenAiAccess, id: string): Promise<SourceFile> =>

@@ -37,6 +37,9 @@ export const sourceJob = v.object({
       type: text,
       supervised: methodDetail,
       dpo: methodDetail,
+      reinforcement: or(
+        v.looseObject({ hyperparameters: or(hyperparameters), grader: or(v.record(text, v.unknown())) }),
+      ),
     }),
   ),
 });
@@ -46,6 +49,10 @@ export const sourceCheckpoint = v.object({
   step_number: number,
   metrics: v.nullish(v.record(text, v.nullable(v.unknown())), {}),
 });
+
+/** An eval, a run or an output item, whose further fields are for the caller to read. */
+export const sourceObject = v.looseObject({ id: text });
+export type SourceObject = v.InferOutput<typeof sourceObject>;
 
 /** A page of a list. */
 export const listPage = v.object({ data: v.array(v.unknown()), has_more: v.nullish(v.boolean(), false) });

@@ -1,4 +1,6 @@
 /** OpenAI's evals with its official client. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import OpenAI, { toFile } from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -383,6 +385,51 @@ test('what is wrong with an eval or a run is told in the format of OpenAI', asyn
   const upload = await refusal(client.files.create({ file, purpose: 'evals' }));
   assert.equal([upload.status, upload.param], [400, 'file']);
   assert.match(upload.message, /Line 1: item/);
+});
+
+test('judges are asked, and what they took is counted by model', async () => {
+  const judge = createServer((request, response) => {
+    const content = JSON.stringify({ reasoning: 'it is short', result: 'good' });
+    const usage = { prompt_tokens: 5, completion_tokens: 2 };
+    response.setHeader('content-type', 'application/json');
+    response.end(
+      JSON.stringify(
+        request.method === 'GET'
+          ? { data: [{ id: 'judge-1' }] }
+          : { choices: [{ message: { content } }], usage },
+      ),
+    );
+  });
+  await new Promise<void>((resolve) => judge.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = judge.address() as AddressInfo;
+    const label: Criteria[number] & { base_url: string } = {
+      type: 'label_model',
+      name: 'style',
+      model: 'judge-1',
+      base_url: `http://127.0.0.1:${port}/v1`,
+      input: [{ role: 'user', content: 'Rate {{sample.output_text}}' }],
+      labels: ['good', 'bad'],
+      passing_labels: ['good'],
+    };
+    assert.match((await refusal(create([{ ...label, model: 'gpt-4.1' }]))).message, /has no model gpt-4\.1/);
+    const { id: eval_id } = await create([label]);
+    const made = await client.evals.runs.create(eval_id, { data_source: given(answered(3)) });
+    const run = await ended(eval_id, made.id);
+    assert.equal([run.status, run.result_counts.passed], ['completed', 3], JSON.stringify(run.error));
+    assert.equal(JSON.parse(JSON.stringify(run.per_model_usage)), [
+      {
+        model_name: 'judge-1',
+        invocation_count: 3,
+        prompt_tokens: 15,
+        completion_tokens: 6,
+        cached_tokens: 0,
+        total_tokens: 21,
+      },
+    ]);
+  } finally {
+    judge.close();
+  }
 });
 
 onLinux('an answer that cannot be had, or scored, is the error of its row', async () => {

@@ -77,6 +77,10 @@ test.before(async () => {
   addFile(side, 'file-train', 'support.jsonl', supportRows());
   addJob(side, 'ftjob-1');
   addJob(side, 'ftjob-2', { training_file: 'file-gone' });
+  side.evals.push({
+    ...{ object: 'eval', id: 'eval_1', created_at: 1_772_442_900, name: 'Answers' },
+    ...{ data_source_config: { type: 'logs', schema: {} }, testing_criteria: [] },
+  });
   service = await startService({ env: { OPENAI_BASE_URL: `${side.url}/v1` } });
 });
 test.after(async () => {
@@ -127,6 +131,7 @@ test('it moves with a key from a pipe and prints the equal training', async () =
   assert.is(code, 0, errors);
   assert.match(out, /support\.jsonl: dataset support\.jsonl/);
   assert.match(out, /file-gone: not available\. .*deleted or has expired/);
+  assert.match(out, /eval_1 \(Answers\): in \/v1\/evals, with 0 runs/);
   const proposal = JSON.parse(/^ {2}(\{.*\})$/m.exec(out)?.[1] ?? '{}');
   assert.is(proposal.dataset, 'support.jsonl');
   assert.is(proposal.num_train_epochs, 3);
@@ -149,7 +154,7 @@ test('in a terminal the key is asked for and not shown', async () => {
     { cwd: service.dataDir, env: { ...env, SERVICE_DATA_DIR: service.dataDir } },
   );
   assert.match(stdout, /OpenAI API key \(not shown\)/);
-  assert.match(stdout, /completed, 2 files and 2 jobs/);
+  assert.match(stdout, /completed, 2 files, 2 jobs and 1 evals/);
   assert.not.match(stdout, /canary/);
 });
 

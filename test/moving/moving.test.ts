@@ -46,7 +46,7 @@ test.before(async () => {
   addFile(side, 'file-other', 'other', chats(11, 'other'));
   addJob(side, 'ftjob-1', { validation_file: 'file-valid' });
   addJob(side, 'ftjob-2', { training_file: 'file-gone', method: null, fine_tuned_model: null });
-  addJob(side, 'ftjob-3', { method: { type: 'reinforcement' } });
+  addJob(side, 'ftjob-3', { method: { type: 'later' } });
   addJob(side, 'ftjob-4', {
     status: 'failed',
     hyperparameters: { n_epochs: 'auto', batch_size: 'auto', learning_rate_multiplier: 'auto' },
@@ -134,7 +134,7 @@ test('a file that is gone is told, and the rest went on', async () => {
 
 test('the equal job is proposed, and can be started', async () => {
   const { body } = await service.call('GET', path);
-  const [first, , reinforcement, auto] = body.jobs;
+  const [first, , later, auto] = body.jobs;
   const { request, notes } = first.proposal;
   const recommended = (await service.call('GET', '/api/finetune/load_settings')).body;
   const models = (await service.call('GET', '/api/finetune/recommended_models/text-generation')).body;
@@ -158,8 +158,8 @@ test('the equal job is proposed, and can be started', async () => {
   );
   assert.is(request.per_device_train_batch_size * request.gradient_accumulation_steps, 4);
   assert.match(notes.join(' '), /gpt-4\.1-mini.* cannot be downloaded.*learning_rate_multiplier 2/);
-  assert.is(reinforcement.proposal, null);
-  assert.match(reinforcement.problem, /reinforcement/);
+  assert.is(later.proposal, null);
+  assert.match(later.problem, /the method "later"/);
   assert.is(auto.proposal.request.seed, 5);
   assert.is('num_train_epochs' in auto.proposal.request, false);
   const here = { ...request, model_name: tinyModel('qwen3', 'chatml') };
@@ -201,6 +201,157 @@ test("rows in OpenAI's preference format are converted, and what cannot be is to
   );
   assert.is(fileOf(state, 'file-broken').state, 'stored');
   assert.match(fileOf(state, 'file-broken').problem, /Line 1: .*no JSON object/);
+});
+
+test('a reinforcement job is proposed with its grader, and can be started', async () => {
+  const rows = Array.from({ length: 12 }, (_, at) =>
+    JSON.stringify({
+      messages: [{ role: 'user', content: `What is ${at} and ${at}?` }],
+      answer: `${2 * at}`,
+    }),
+  );
+  addFile(side, 'file-prompts', 'prompts.jsonl', rows.join('\n'));
+  const exact = {
+    ...{ type: 'string_check', name: 'Is it right?', operation: 'eq' },
+    ...{ input: '{{sample.output_text}}', reference: '{{item.answer}}' },
+  };
+  const judge = {
+    type: 'score_model',
+    name: 'judge',
+    model: 'o3',
+    input: [{ role: 'user', content: 'Rate.' }],
+  };
+  const add = (id: string, grader: object) =>
+    addJob(side, id, {
+      training_file: 'file-prompts',
+      ...{ hyperparameters: null, validation_file: null },
+      method: {
+        type: 'reinforcement',
+        reinforcement: {
+          grader,
+          response_format: null,
+          hyperparameters: { n_epochs: 2, batch_size: 4, reasoning_effort: 'medium', eval_interval: 5 },
+        },
+      },
+    });
+  add('ftjob-exact', exact);
+  add('ftjob-judge', { ...judge, range: null, sampling_params: null });
+  add('ftjob-odd', { type: 'endpoint', url: 'https://example.com' });
+  const state = await move();
+  assert.is(state.state, 'completed');
+  const jobOf = (id: string) => state.jobs.find((job: Json) => job.id === id);
+  assert.equal(jobOf('ftjob-exact').grader, exact);
+  const { request } = jobOf('ftjob-exact').proposal;
+  assert.equal(
+    [request.strategy, request.num_train_epochs, request.graders],
+    ['grpo', 2, [{ grader: exact }]],
+  );
+  const here = { ...request, model_name: tinyModel('qwen3', 'chatml') };
+  const started = await service.call('POST', '/api/start_training', here);
+  assert.is(started.status, 200, JSON.stringify(started.body));
+  await service.call('POST', `/api/jobs/train_2/stop`, { discard: true });
+  assert.match(
+    jobOf('ftjob-judge').proposal.notes.join(' '),
+    /grader asks o3: write a model of this service/,
+  );
+  assert.match(jobOf('ftjob-odd').problem, /Its grader cannot be used here: type/);
+});
+
+test('evals are moved with the results of their runs', async () => {
+  const exact = { type: 'string_check', name: 'right', operation: 'eq' };
+  const criterion = { ...exact, input: '{{sample.output_text}}', reference: '{{item.answer}}' };
+  side.evals.push(
+    {
+      ...{ object: 'eval', id: 'eval_1', created_at: 1_772_442_900, name: 'Answers', metadata: null },
+      data_source_config: { type: 'custom', schema: { type: 'object', properties: { item: {} } } },
+      testing_criteria: [{ ...criterion, id: 'right-1', pass_threshold: null }],
+      shared_with_openai: false,
+    },
+    ...[2, 3].map((at) => ({
+      ...{ object: 'eval', id: `eval_${at}`, created_at: 1_772_442_900 + at, name: `${at}` },
+      data_source_config: { type: 'logs', schema: {} },
+      testing_criteria: [],
+    })),
+  );
+  const usage = { prompt_tokens: 3, completion_tokens: 1, cached_tokens: 0, total_tokens: 4 };
+  const run = (id: string, status: string) => ({
+    ...{ object: 'eval.run', id, eval_id: 'eval_1', created_at: 1_772_443_000, name: 'first', status },
+    ...{ model: 'gpt-4.1', error: null, metadata: { team: 'a' }, report_url: 'https://example.com/report' },
+    data_source: { type: 'completions', model: 'gpt-4.1', source: { type: 'file_id', id: 'file-x' } },
+    result_counts: { total: 3, passed: 2, failed: 1, errored: 0 },
+    per_testing_criteria_results: [{ testing_criteria: 'right-1', passed: 2, failed: 1 }],
+    per_model_usage: [{ model_name: 'gpt-4.1', invocation_count: 3, ...usage }],
+  });
+  side.below.set('eval_1', [run('evalrun_1', 'completed'), run('evalrun_2', 'in_progress')]);
+  const items = [0, 1, 2].map((at) => ({
+    ...{
+      object: 'eval.run.output_item',
+      id: `outputitem_${at}`,
+      created_at: 1_772_443_100,
+      run_id: 'evalrun_1',
+    },
+    ...{ eval_id: 'eval_1', status: at === 2 ? 'fail' : 'pass', datasource_item_id: at },
+    datasource_item: { answer: `${at}` },
+    results: [{ name: 'right-1', sample: null, passed: at < 2, score: at < 2 ? 1 : 0 }],
+    sample: {
+      ...{ model: 'gpt-4.1', finish_reason: 'stop', seed: 42, temperature: 1, top_p: 1, error: null, usage },
+      input: [{ role: 'user', content: [{ type: 'input_text', text: 'Hi' }] }],
+      output: [{ role: 'assistant', content: `${at}` }],
+      max_completion_tokens: 2048,
+    },
+  }));
+  side.below.set('evalrun_1', items);
+  const listed = (await service.call('POST', `${path}/list`, { api_key: key })).body.evals;
+  assert.equal(
+    listed.map(({ id, name, state, runs }: Json) => [id, name, state, runs]),
+    [
+      ['eval_1', 'Answers', 'listed', 0],
+      ['eval_2', '2', 'listed', 0],
+      ['eval_3', '3', 'listed', 0],
+    ],
+  );
+  const { evals, state } = await move();
+  assert.is(state, 'completed');
+  assert.equal([evals[0].state, evals[0].runs, evals[2].state], ['stored', 1, 'stored']);
+  assert.match(evals[0].problem, /1 runs that have not ended/);
+  const { body: kept } = await service.call('GET', '/v1/evals/eval_1');
+  assert.equal([kept.name, kept.testing_criteria], ['Answers', [criterion]]);
+  const { data: runs } = (await service.call('GET', '/v1/evals/eval_1/runs')).body;
+  assert.equal(
+    runs.map(({ id, status, result_counts, model }: Json) => [id, status, result_counts.passed, model]),
+    [['evalrun_1', 'completed', 2, 'gpt-4.1']],
+  );
+  const { data } = (await service.call('GET', '/v1/evals/eval_1/runs/evalrun_1/output_items')).body;
+  assert.equal(data.length, 3);
+  assert.equal(data[0].sample.input, [{ role: 'user', content: '[{"type":"input_text","text":"Hi"}]' }]);
+  assert.equal(data[2], { ...items[2], sample: { ...items[2]?.sample, input: data[0].sample.input } });
+  // It runs here, too, also after a second move, which asks for no item again.
+  const asked = () => side.arrived.filter((one) => one.path.endsWith('/output_items')).length;
+  const before = asked();
+  side.below.set('eval_1', [run('evalrun_1', 'completed'), run('evalrun_2', 'completed')]);
+  await move();
+  assert.is(asked() - before, 1, 'of the run that had not ended');
+  const content = [{ item: { answer: 'x' }, sample: { output_text: 'x' } }];
+  const data_source = { type: 'jsonl', source: { type: 'file_content', content } };
+  const { body: own } = await service.call('POST', '/v1/evals/eval_1/runs', { data_source });
+  const done = await until(async () => {
+    const { body } = await service.call('GET', `/v1/evals/eval_1/runs/${own.id}`);
+    return body.status === 'completed' ? body : null;
+  }, 'the run ended');
+  assert.equal(done.result_counts, { total: 1, passed: 1, failed: 0, errored: 0 });
+  // What is deleted here comes again; an account without evals keeps what is here.
+  await service.call('DELETE', '/v1/evals/eval_1');
+  assert.is((await move()).evals[0].runs, 2);
+  side.trouble = (where, response) => {
+    if (!where.startsWith('/v1/evals')) return false;
+    refuse(response, 403, 'Missing scopes');
+    return true;
+  };
+  const without = await move();
+  side.trouble = () => false;
+  assert.equal([without.state, without.evals.length], ['completed', 4]);
+  assert.match(without.evals[3].problem, /does not let this API key read .*evals/);
+  assert.is((await service.call('GET', '/v1/evals/eval_1')).status, 200);
 });
 
 test('result files are kept beside the records, once, and give the last figures', async () => {

@@ -18,6 +18,9 @@ export interface OtherSide {
   readonly files: Map<string, { readonly about: Record<string, unknown>; readonly content: string }>;
   readonly jobs: Record<string, unknown>[];
   readonly checkpoints: Map<string, Record<string, unknown>[]>;
+  readonly evals: Record<string, unknown>[];
+  /** The runs of an eval, and the output items of a run, by its ID. */
+  readonly below: Map<string, Record<string, unknown>[]>;
   trouble: Trouble;
   close(): Promise<void>;
 }
@@ -37,6 +40,8 @@ export async function startOtherSide(key: string, pageSize = 2): Promise<OtherSi
     files: new Map(),
     jobs: [],
     checkpoints: new Map(),
+    evals: [],
+    below: new Map(),
     trouble: () => false,
   };
   const page = (list: readonly Record<string, unknown>[], query: URLSearchParams) => {
@@ -77,6 +82,13 @@ export async function startOtherSide(key: string, pageSize = 2): Promise<OtherSi
       send(response, 200, page(side.jobs, searchParams));
     } else if (parts[3] === 'checkpoints') {
       send(response, 200, page(side.checkpoints.get(parts[2] ?? '') ?? [], searchParams));
+    } else if (first === 'evals' && parts.length === 2) {
+      const found = side.evals.find((one) => one.id === id);
+      if (found === undefined) refuse(response, 404, `No eval ${id}`);
+      else send(response, 200, found);
+    } else if (first === 'evals') {
+      const list = id === undefined ? side.evals : (side.below.get(parts.at(-2) ?? '') ?? []);
+      send(response, 200, page(list, searchParams));
     } else refuse(response, 404, `Unknown path ${pathname}`);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

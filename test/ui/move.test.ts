@@ -26,6 +26,14 @@ test.before(async () => {
   addFile(side, 'file-valid', 'held.jsonl', chats);
   addJob(side, 'ftjob-1', { validation_file: 'file-valid' });
   addJob(side, 'ftjob-2', { training_file: 'file-gone', fine_tuned_model: `ft:${hostile}` });
+  side.evals.push({
+    object: 'eval',
+    id: 'eval_1',
+    created_at: 1_772_442_900,
+    name: `Answers ${hostile}`,
+    data_source_config: { type: 'custom', schema: {} },
+    testing_criteria: [],
+  });
   service = await startService({ env: { OPENAI_BASE_URL: `${side.url}/v1` } });
 });
 
@@ -64,6 +72,9 @@ test('jobs and files are listed, downloaded and opened in the training form; the
   await page.getByRole('button', { name: 'Download the files of 1 job' }).click();
   await page.getByRole('button', { name: 'Open in the training form' }).waitFor({ timeout: 120_000 });
   assert.is(await page.locator('.moved-jobs img').count(), 0);
+  await page.getByRole('button', { name: 'Download 1 eval' }).click();
+  await page.getByRole('region', { name: 'Table of evals' }).getByText('Downloaded').waitFor();
+  assert.is((await service.call('GET', '/v1/evals/eval_1')).body.name, `Answers ${hostile}`);
   found.push(...(await appearanceFaults(page, 'move')));
   await page.getByRole('button', { name: 'Open in the training form' }).click();
   await page.waitForURL(/\/training$/);

@@ -173,7 +173,10 @@ async function inLanes<T, R>(
   const lane = async () => {
     while (at < values.length) {
       const place = at++;
-      results[place] = await work(values[place] as T);
+      results[place] = await work(values[place] as T).catch((error) => {
+        at = values.length;
+        throw error;
+      });
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));

@@ -1,5 +1,5 @@
 import type { JobHere } from './job-here.ts';
-import type { MovedFile } from './moved-records.ts';
+import type { MovedEval, MovedFile } from './moved-records.ts';
 
 export const moveStates = ['idle', 'listing', 'downloading', 'completed', 'failed', 'cancelled'] as const;
 export type MoveState = (typeof moveStates)[number];
@@ -16,4 +16,5 @@ export interface Move {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly files: readonly MovedFile[];
   readonly jobs: readonly JobHere[];
+  readonly evals: readonly MovedEval[];
 }

@@ -35,6 +35,8 @@ export const movedJob = v.object({
   hyperparameters: v.record(text, v.union([v.number(), text])),
   seed: known,
   suffix: said,
+  /** Of the method `reinforcement`. */
+  grader: v.optional(v.nullable(v.record(text, v.unknown())), null),
   training_file: text,
   validation_file: said,
   result_files: v.array(text),
@@ -43,24 +45,41 @@ export const movedJob = v.object({
 });
 export type MovedJob = v.InferOutput<typeof movedJob>;
 
-const records = v.object({ version: v.literal(1), files: v.array(movedFile), jobs: v.array(movedJob) });
-export type MovedRecords = Pick<v.InferOutput<typeof records>, 'files' | 'jobs'>;
+/** An eval of the other service, which has the same ID here. */
+export const movedEval = v.object({
+  id: text,
+  name: text,
+  state: v.picklist(['listed', 'stored', 'unavailable']),
+  /** How many of its runs are here. */
+  runs: v.number(),
+  /** Why it is unavailable, or what of it is not here. */
+  problem: said,
+});
+export type MovedEval = v.InferOutput<typeof movedEval>;
+
+const records = v.object({
+  version: v.literal(1),
+  files: v.array(movedFile),
+  jobs: v.array(movedJob),
+  evals: v.optional(v.array(movedEval), []),
+});
+export type MovedRecords = Omit<v.InferOutput<typeof records>, 'version'>;
 
 /** What earlier moves stored; empty if nothing, or if the file is damaged: then files are downloaded again. */
 export async function readRecords(path: string): Promise<MovedRecords> {
   try {
     return v.parse(records, JSON.parse(await readFile(path, 'utf8')));
   } catch {
-    return { files: [], jobs: [] };
+    return { files: [], jobs: [], evals: [] };
   }
 }
 
 /** Writes them atomically. */
-export async function writeRecords(path: string, { files, jobs }: MovedRecords): Promise<void> {
+export async function writeRecords(path: string, changed: MovedRecords): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const aside = `${path}.partial`;
   try {
-    await writeFile(aside, `${JSON.stringify({ version: 1, files, jobs }, null, 2)}\n`);
+    await writeFile(aside, `${JSON.stringify({ version: 1, ...changed }, null, 2)}\n`);
     await rename(aside, path);
   } catch (error) {
     await rm(aside, { force: true });

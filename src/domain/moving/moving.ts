@@ -1,29 +1,26 @@
 import { dirname, join } from 'node:path';
+import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
 import type { OpenAiAccess, OpenAiPatience } from '../../openai-source/access.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import type { Imports } from '../datasets/imports/imports.ts';
+import { fetchEval } from './fetch-eval.ts';
 import { fetchFile } from './fetch-file.ts';
 import { fetchResults } from './fetch-results.ts';
 import { jobHere } from './job-here.ts';
 import type { Move, MoveState } from './move.ts';
-import {
-  type MovedFile,
-  type MovedJob,
-  type MovedRecords,
-  readRecords,
-  writeRecords,
-} from './moved-records.ts';
+import { type MovedFile, type MovedRecords, readRecords, writeRecords } from './moved-records.ts';
 import type { ProposalContext } from './proposal.ts';
 import { readLists } from './read-lists.ts';
 
-/** What to download; both absent for everything. */
+/** What to download; all absent for everything. */
 export interface MoveChoice {
+  readonly evals?: readonly string[] | undefined;
   readonly jobs?: readonly string[] | undefined;
   readonly files?: readonly string[] | undefined;
 }
 
-/** Brings the user's own fine-tuning files and jobs from OpenAI. A key is used for one run and never stored. */
+/** Brings the user's own fine-tuning files and jobs, and evals, from OpenAI. A key is used for one run and never stored. */
 export interface Moving {
   move(): Promise<Move>;
   /** Lists jobs and files without downloading any. @throws AppError `conflict` while a move runs. */
@@ -36,12 +33,15 @@ export interface Moving {
   close(): Promise<void>;
 }
 
+const isAll = ({ jobs, files, evals }: MoveChoice) =>
+  jobs === undefined && files === undefined && evals === undefined;
 const nothing = { files_done: 0, files_total: 0, bytes_done: 0, bytes_total: 0 };
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the steps of a move share what is to be undone if one fails
 export function createMoving(options: {
   readonly baseUrl: string;
   readonly patience: OpenAiPatience;
+  readonly store: Store;
   readonly datasets: Datasets;
   readonly imports: Imports;
   /** Where the records of moves are kept. */
@@ -49,16 +49,16 @@ export function createMoving(options: {
   /** The base model and settings that are recommended for this machine. */
   readonly recommend: () => Promise<Pick<ProposalContext, 'baseModel' | 'recommended'>>;
 }): Moving {
-  const { datasets, recordsPath } = options;
+  const { store, datasets, recordsPath } = options;
   let state: MoveState = 'idle';
   let progress: Move['progress'] = nothing;
   let error: Move['error'] = null;
-  let records: Promise<{ files: MovedFile[]; jobs: MovedJob[] }> | null = null;
+  let records: Promise<MovedRecords> | null = null;
   let run: { readonly controller: AbortController; readonly ended: Promise<void> } | null = null;
 
   const known = () => (records ??= readRecords(recordsPath));
   const save = async (changed: MovedRecords) => {
-    records = Promise.resolve({ files: [...changed.files], jobs: [...changed.jobs] });
+    records = Promise.resolve(changed);
     await writeRecords(recordsPath, changed);
   };
   /** The dataset of a file, unless it was deleted. */
@@ -69,7 +69,7 @@ export function createMoving(options: {
     const context = await options.recommend();
     // Taken together: a move may go on during the awaits.
     const now = { state, progress, error };
-    const { files, jobs } = await known();
+    const { files, jobs, evals } = await known();
     const byId = new Map(files.map((file) => [file.id, file]));
     return {
       ...now,
@@ -79,6 +79,11 @@ export function createMoving(options: {
           : file,
       ),
       jobs: jobs.map((job) => jobHere(job, byId, datasetOf, context)),
+      evals: evals.map((one) =>
+        one.state === 'stored' && store.evals.get(one.id) === null
+          ? { ...one, state: 'listed' as const, runs: 0 }
+          : one,
+      ),
     };
   }
 
@@ -121,7 +126,7 @@ export function createMoving(options: {
 
   async function fetchFiles(access: OpenAiAccess, choice: MoveChoice): Promise<void> {
     const { files, jobs } = await known();
-    const all = choice.jobs === undefined && choice.files === undefined;
+    const all = isAll(choice);
     const chosen = new Set([
       ...(choice.files ?? []),
       ...jobs
@@ -170,7 +175,7 @@ export function createMoving(options: {
   /** Stores the result files of chosen jobs, and their last figures. */
   async function fetchAllResults(access: OpenAiAccess, choice: MoveChoice): Promise<void> {
     const { jobs } = await known();
-    const all = choice.jobs === undefined && choice.files === undefined;
+    const all = isAll(choice);
     for (const job of jobs.filter(({ id }) => all || choice.jobs?.includes(id))) {
       const changed = await fetchResults(access, job, join(dirname(recordsPath), 'results'));
       if (changed === null) continue;
@@ -179,10 +184,21 @@ export function createMoving(options: {
     }
   }
 
+  /** Stores the evals with their runs, of which those that are here already stay. */
+  async function fetchEvals(access: OpenAiAccess, choice: MoveChoice): Promise<void> {
+    const chosen = (await known()).evals.filter(({ id }) => isAll(choice) || choice.evals?.includes(id));
+    for (const listed of chosen) {
+      if (listed.state === 'unavailable') continue;
+      const moved = await fetchEval(store, access, listed);
+      const now = await known();
+      await save({ ...now, evals: now.evals.map((one) => (one.id === moved.id ? moved : one)) });
+    }
+  }
+
   /** Changes the record of a file; while it is downloaded, in memory only. */
   async function replace(file: MovedFile, isStored: boolean): Promise<void> {
-    const { files, jobs } = await known();
-    const changed = { files: files.map((one) => (one.id === file.id ? file : one)), jobs };
+    const now = await known();
+    const changed = { ...now, files: now.files.map((one) => (one.id === file.id ? file : one)) };
     if (isStored) await save(changed);
     else records = Promise.resolve(changed);
   }
@@ -198,6 +214,7 @@ export function createMoving(options: {
         await list(access);
         await fetchFiles(access, choice);
         await fetchAllResults(access, choice);
+        await fetchEvals(access, choice);
       });
       return move();
     },

@@ -1,7 +1,9 @@
+import * as v from 'valibot';
 import { type Settings, settings } from '../../contract/settings.ts';
 import { asAppError } from '../../errors.ts';
 import type { Dataset } from '../datasets/dataset.ts';
 import { toTrainingRequest } from '../fine-tuning/job-request.ts';
+import { type GraderDefinition, graderDefinition, partsOf } from '../graders/grader-definition.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import type { MovedJob } from './moved-records.ts';
 
@@ -26,9 +28,11 @@ export interface ProposalContext {
 export function propose(job: MovedJob, context: ProposalContext): Proposal | string {
   const { training, validation, baseModel, recommended } = context;
   const { method } = job;
-  if (method !== 'supervised' && method !== 'dpo') {
+  if (method !== 'supervised' && method !== 'dpo' && method !== 'reinforcement') {
     return `Hone has no training that equals the method "${method}".`;
   }
+  const grader = method === 'reinforcement' ? readGrader(job.grader) : undefined;
+  if (typeof grader === 'string') return grader;
   const number = (name: string, most: number) => {
     const value = job.hyperparameters[name];
     return typeof value === 'number' && value > 0 ? Math.min(value, most) : null;
@@ -38,6 +42,10 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
     batchSize: number('batch_size', settings.per_device_train_batch_size.max),
     learningRateMultiplier: number('learning_rate_multiplier', Number.MAX_VALUE),
     beta: method === 'dpo' ? number('beta', settings.beta.max) : null,
+    evalInterval:
+      method === 'reinforcement' && validation !== null
+        ? number('eval_interval', Number.MAX_SAFE_INTEGER)
+        : null,
   };
   const { epochs, batchSize, learningRateMultiplier: multiplier } = hyperparameters;
   const auto = Object.entries({
@@ -55,6 +63,7 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
         validationFile: job.validation_file,
         method,
         hyperparameters: { ...hyperparameters, batchSize: batchSize && Math.ceil(batchSize) },
+        grader,
         hyperparametersAt: ['hyperparameters'],
         suffix: job.suffix,
         seed: job.seed === null ? null : Math.abs(Math.trunc(job.seed)) % 2 ** 32,
@@ -77,9 +86,32 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
         ...(job.validation_file !== null && validation === null
           ? ['The validation file is not here or cannot be used, so nothing is validated.']
           : []),
+        ...(grader === undefined ? [] : notesOf(grader)),
       ],
     };
   } catch (error) {
     return asAppError(error).message;
   }
+}
+
+/** The grader of a job, or why it cannot be used here. The other service tells `null` for fields that are left out here. */
+function readGrader(given: MovedJob['grader']): GraderDefinition | string {
+  const told = JSON.stringify(given ?? {}, (_key, value) => value ?? undefined);
+  const { success, output, issues } = v.safeParse(graderDefinition, JSON.parse(told));
+  if (success) return output;
+  return `Its grader cannot be used here: ${v.getDotPath(issues[0]) ?? ''} ${issues[0].message}.`;
+}
+
+/** What is to be done for a grader before the training can start. */
+function notesOf(grader: GraderDefinition): string[] {
+  const parts = partsOf(grader);
+  const judges = parts.flatMap((part) => ('model' in part ? [part.model] : []));
+  return [
+    ...(parts.some(({ type }) => type === 'python')
+      ? ['Its grader runs Python: store it first (POST /api/graders), and name it in graders.']
+      : []),
+    ...(judges.length === 0
+      ? []
+      : [`Its grader asks ${judges.join(', ')}: write a model of this service, or a base_url.`]),
+  ];
 }

@@ -1,11 +1,12 @@
 import { asAppError } from '../../errors.ts';
 import type { OpenAiAccess } from '../../openai-source/access.ts';
-import { listFiles, listJobs, readFile, readMetrics } from '../../openai-source/openai-source.ts';
-import type { MovedJob, MovedRecords } from './moved-records.ts';
+import { listEvals, listFiles, listJobs, readFile, readMetrics } from '../../openai-source/openai-source.ts';
+import type { SourceObject } from '../../openai-source/schemas.ts';
+import type { MovedEval, MovedJob, MovedRecords } from './moved-records.ts';
 import { lostFile, toMovedFile, toMovedJob } from './source-records.ts';
 
 /**
- * Lists the fine-tuning files and jobs of the other service.
+ * Lists the fine-tuning files and jobs, and the evals, of the other service.
  * @param before what earlier moves brought, which stays known.
  */
 export async function readLists(access: OpenAiAccess, before: MovedRecords): Promise<MovedRecords> {
@@ -37,7 +38,31 @@ export async function readLists(access: OpenAiAccess, before: MovedRecords): Pro
   const kept = before.files.filter((file) => file.state === 'stored' && !ids.has(file.id));
   const jobIds = new Set(moved.map(({ id }) => id));
   const gone = before.jobs.filter(({ id }) => !jobIds.has(id));
-  return { files: [...listed, ...kept], jobs: [...moved, ...gone] };
+  return {
+    files: [...listed, ...kept],
+    jobs: [...moved, ...gone],
+    evals: await readEvals(access, before.evals),
+  };
+}
+
+/** The evals; none where the other service has none, or none any more. */
+async function readEvals(access: OpenAiAccess, before: readonly MovedEval[]): Promise<MovedEval[]> {
+  const stored = before.filter(({ state }) => state === 'stored');
+  let found: SourceObject[];
+  try {
+    found = (await unlessMissing(listEvals(access))) ?? [];
+  } catch (thrown) {
+    const { message, details } = asAppError(thrown);
+    if (details.code !== 'forbidden' && details.code !== 'refused') throw thrown;
+    // Files and jobs can be had without the permission to read evals.
+    return [...stored, { id: 'evals', name: '', state: 'unavailable', runs: 0, problem: message }];
+  }
+  const ids = new Set(found.map(({ id }) => id));
+  const listed = found.map(({ id, name }): MovedEval => {
+    const earlier = stored.find((one) => one.id === id) ?? { id, state: 'listed', runs: 0, problem: null };
+    return { ...earlier, name: typeof name === 'string' ? name : '' };
+  });
+  return [...listed, ...stored.filter(({ id }) => !ids.has(id))];
 }
 
 /** A result, or `null` if the other service has none. */

@@ -33,7 +33,8 @@ export const lostFile = (id: string, problem: string): MovedFile => ({
 
 export function toMovedJob(job: SourceJob, before: MovedJob | undefined): MovedJob {
   const method = job.method?.type ?? 'supervised';
-  const detail = method === 'dpo' ? job.method?.dpo : job.method?.supervised;
+  const { supervised, dpo, reinforcement } = job.method ?? {};
+  const detail = { supervised, dpo, reinforcement }[method];
   // Older jobs have them beside `method`.
   const hyperparameters = { ...job.hyperparameters, ...detail?.hyperparameters };
   const plain = Object.entries(hyperparameters).filter(
@@ -51,6 +52,7 @@ export function toMovedJob(job: SourceJob, before: MovedJob | undefined): MovedJ
     hyperparameters: Object.fromEntries(plain),
     seed: job.seed,
     suffix: job.user_provided_suffix ?? job.suffix ?? suffixOf(job.fine_tuned_model),
+    grader: reinforcement?.grader ?? null,
     training_file: job.training_file,
     validation_file: job.validation_file,
     result_files: [...job.result_files],

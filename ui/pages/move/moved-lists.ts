@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Move } from '../../api/types.ts';
 import { keyedRow } from '../../elements/child.ts';
 import { checkField } from '../../elements/fields.ts';
-import { formatBytes, formatMoment } from '../../elements/format.ts';
+import { formatBytes, formatCount, formatMoment } from '../../elements/format.ts';
 import { nameText } from '../../elements/parts.ts';
 import { fillDraft } from '../../settings/draft-request.ts';
 import { router } from '../../state/app.ts';
@@ -10,6 +10,7 @@ import { datasetPath } from '../../state/router.ts';
 
 type MovedJob = Move['jobs'][number];
 type MovedFile = Move['files'][number];
+type MovedEval = Move['evals'][number];
 
 /** The jobs of a move, each with its datasets and the equal training here. */
 export function movedJobs(
@@ -85,6 +86,30 @@ export function movedFiles(files: readonly MovedFile[]): TemplateResult {
             <th scope="row" class="named">${dataset === null ? nameText(filename || id) : html`<a href=${datasetPath(dataset)}>${nameText(filename || id)}</a>`}</th>
             <td class="spare">${purpose}</td>
             <td class="right">${formatBytes(bytes)}</td>
+            <td class="wrap">${fileStates[state]}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** The evals of a move. */
+export function movedEvals(evals: readonly MovedEval[]): TemplateResult {
+  return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of evals">
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" class="right">Runs</th>
+          <th scope="col">State</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${evals.map(
+          ({ id, name, runs, state, problem }) => html`<tr>
+            <th scope="row" class="named">${nameText(name || id)}</th>
+            <td class="right">${state === 'stored' ? formatCount(runs) : ''}</td>
             <td class="wrap">${fileStates[state]}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
           </tr>`,
         )}

@@ -10,7 +10,7 @@ import { empty, errorPanel, progressBar, serviceErrorPanel, skeleton } from '../
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
-import { movedFiles, movedJobs } from './moved-lists.ts';
+import { movedEvals, movedFiles, movedJobs } from './moved-lists.ts';
 
 const pollMs = 1_000;
 const isBusy = ({ state }: Move) => state === 'listing' || state === 'downloading';
@@ -108,6 +108,11 @@ export class MoveOpenAi extends LightElement {
     void this._do(() => service.startMove({ api_key: key, jobs, files: [] }));
   }
 
+  private _bringEvals(): void {
+    const evals = this._move?.evals.map(({ id }) => id) ?? [];
+    void this._do(() => service.startMove({ api_key: this._key, jobs: [], files: [], evals }));
+  }
+
   private _toggle(id: string, wanted: boolean): void {
     const left = new Set(this._left);
     if (wanted) left.delete(id);
@@ -175,12 +180,12 @@ export class MoveOpenAi extends LightElement {
   }
 
   private _lists(move: Move): TemplateResult {
-    const { jobs, files } = move;
-    if (jobs.length === 0 && files.length === 0) {
+    const { jobs, files, evals } = move;
+    if (jobs.length === 0 && files.length === 0 && evals.length === 0) {
       return html`<section class="card">
         ${
           move.state === 'completed'
-            ? empty('No fine-tuning jobs or files', 'The project of this key has none.')
+            ? empty('No fine-tuning jobs, files or evals', 'The project of this key has none.')
             : empty('Nothing is listed yet', 'Enter your key and list your jobs and files.')
         }
       </section>`;
@@ -205,7 +210,22 @@ export class MoveOpenAi extends LightElement {
         files.length === 0
           ? nothing
           : html`<section class="card" aria-labelledby="moved-files"><h2 id="moved-files">Files</h2>${movedFiles(files)}</section>`
-      }`;
+      }
+      ${evals.length === 0 ? nothing : this._evals(move)}`;
+  }
+
+  private _evals(move: Move): TemplateResult {
+    const { evals } = move;
+    return html`<section class="card" aria-labelledby="moved-evals">
+      <div class="card-head">
+        <h2 id="moved-evals">Evals</h2>
+        <button type="button" ?disabled=${isBusy(move) || this._key === ''} @click=${this._bringEvals}>
+          Download ${evals.length === 1 ? '1 eval' : `${formatCount(evals.length)} evals`}
+        </button>
+      </div>
+      <p class="note">With the results of their runs, for scripts that use <code>/v1/evals</code>.</p>
+      ${movedEvals(evals)}
+    </section>`;
   }
 }
 

@@ -26,6 +26,7 @@ const move = {
       hyperparameters: { n_epochs: 3, batch_size: 4, learning_rate_multiplier: 2 },
       seed: 7,
       suffix: 'support',
+      grader: null,
       training_file: 'file-9f3c',
       validation_file: null,
       result_files: ['file-51ab'],
@@ -49,6 +50,7 @@ const move = {
       problem: null,
     },
   ],
+  evals: [{ id: 'eval_68a1', name: 'Labels', state: 'stored', runs: 2, problem: null }],
 };
 
 /** An answer of each route, for the OpenAPI document. */
@@ -57,7 +59,8 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/move/openai/list': {
     ...move,
     files: move.files.map((file) => ({ ...file, state: 'listed', dataset: null })),
+    evals: move.evals.map((one) => ({ ...one, state: 'listed', runs: 0 })),
   },
-  'POST /api/move/openai': { ...move, state: 'listing', files: [], jobs: [] },
+  'POST /api/move/openai': { ...move, state: 'listing', files: [], jobs: [], evals: [] },
   'DELETE /api/move/openai': { ...move, state: 'cancelled' },
 };

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { moveStates } from '../../../domain/moving/move.ts';
-import { movedFile, movedJob } from '../../../domain/moving/moved-records.ts';
+import { movedEval, movedFile, movedJob } from '../../../domain/moving/moved-records.ts';
 
 /** Its own messages, because the standard ones repeat what was sent. */
 const keyRule = 'must be an API key of OpenAI: up to 1024 visible ASCII characters';
@@ -12,9 +12,10 @@ const ids = v.optional(
 export const listBody = v.strictObject({ api_key: apiKey });
 export const startBody = v.strictObject({
   api_key: apiKey,
-  /** Only these jobs' training and validation files, and these files; without both, everything. */
+  /** Only these jobs' training and validation files, these files, and these evals; without all three, everything. */
   jobs: ids,
   files: ids,
+  evals: ids,
 });
 
 const text = v.string();
@@ -45,5 +46,7 @@ export const move = v.object({
       problem: v.nullable(text),
     }),
   ),
+  /** Those that are here are those of `/v1/evals`. */
+  evals: v.array(movedEval),
 });
 export type Move = v.InferOutput<typeof move>;
