@@ -391,7 +391,7 @@ test('judges are asked, and what they took is counted by model', async () => {
   const judge = createServer((request, response) => {
     const content = JSON.stringify({ reasoning: 'it is short', result: 'good' });
     const usage = { prompt_tokens: 5, completion_tokens: 2 };
-    response.setHeader('content-type', 'application/json');
+    if (request.url?.startsWith('/v1/models/')) response.statusCode = 404;
     response.end(
       JSON.stringify(
         request.method === 'GET'

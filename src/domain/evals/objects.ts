@@ -57,7 +57,7 @@ export type EvalRun = v.InferOutput<typeof evalRun>;
 export const itemStatuses = ['pass', 'fail', 'error'] as const;
 const criterionResult = v.looseObject({
   name: text,
-  type: v.optional(text),
+  type: v.nullish(text),
   score: count,
   passed: v.boolean(),
 });

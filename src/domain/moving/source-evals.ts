@@ -63,7 +63,10 @@ export function toItem(raw: Raw): OutputItem | null {
     datasource_item: {},
     ...told(raw),
     status: raw.status === 'pass' || raw.status === 'fail' ? raw.status : 'error',
-    results: objectsIn(raw.results).map((one) => ({ score: Number(one.passed === true), ...told(one) })),
+    results: objectsIn(raw.results).map((one) => {
+      const passed = one.passed === true;
+      return { ...one, passed, score: typeof one.score === 'number' ? one.score : Number(passed) };
+    }),
     sample: {
       ...emptySample(null, []),
       ...sample,
