@@ -73,7 +73,7 @@ test('jobs and files are listed, downloaded and opened in the training form; the
   await page.getByRole('button', { name: 'Open in the training form' }).waitFor({ timeout: 120_000 });
   assert.is(await page.locator('.moved-jobs img').count(), 0);
   await page.getByRole('button', { name: 'Download 1 eval' }).click();
-  await page.getByRole('region', { name: 'Table of evals' }).getByText('Downloaded').waitFor();
+  await page.getByRole('region', { name: 'Table of evals' }).getByText('Downloaded, 0 runs').waitFor();
   assert.is((await service.call('GET', '/v1/evals/eval_1')).body.name, `Answers ${hostile}`);
   found.push(...(await appearanceFaults(page, 'move')));
   await page.getByRole('button', { name: 'Open in the training form' }).click();

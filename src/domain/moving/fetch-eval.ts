@@ -11,7 +11,7 @@ export async function fetchEval(store: Store, access: OpenAiAccess, listed: Move
     return await fetchRuns(store, access, listed);
   } catch (thrown) {
     const { message, details } = asAppError(thrown);
-    const isOwn = details.code === 'missing' || details.code === 'refused';
+    const isOwn = ['missing', 'refused', 'forbidden'].includes(`${details.code}`);
     if (!isOwn || access.signal.aborted) throw thrown;
     // It was here before the other service lost it.
     if (store.evals.get(listed.id) !== null) return listed;

@@ -101,7 +101,6 @@ export function movedEvals(evals: readonly MovedEval[]): TemplateResult {
       <thead>
         <tr>
           <th scope="col">Name</th>
-          <th scope="col" class="right">Runs</th>
           <th scope="col">State</th>
         </tr>
       </thead>
@@ -109,8 +108,9 @@ export function movedEvals(evals: readonly MovedEval[]): TemplateResult {
         ${evals.map(
           ({ id, name, runs, state, problem }) => html`<tr>
             <th scope="row" class="named">${nameText(name || id)}</th>
-            <td class="right">${state === 'stored' ? formatCount(runs) : ''}</td>
-            <td class="wrap">${fileStates[state]}${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
+            <td class="wrap">${fileStates[state]}${
+              state === 'stored' ? `, ${runs === 1 ? '1 run' : `${formatCount(runs)} runs`}` : ''
+            }${problem === null ? nothing : html`: <bdi>${problem}</bdi>`}</td>
           </tr>`,
         )}
       </tbody>

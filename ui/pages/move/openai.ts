@@ -127,8 +127,8 @@ export class MoveOpenAi extends LightElement {
       <header class="page-head"><h1>Import from OpenAI</h1></header>
       <section class="card" aria-label="Key">
         <p>
-          Lists your fine-tuning jobs at OpenAI, downloads their training and validation files, and proposes an equal training
-          here for each. Only requests for these are sent.
+          Lists your fine-tuning jobs and evals at OpenAI, downloads them with their training and validation files, and proposes
+          an equal training here for each job. Only requests for these are sent.
         </p>
         <form class="import-form" autocomplete="off" @submit=${this._list}>
           <div class="field">
