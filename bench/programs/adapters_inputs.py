@@ -17,4 +17,6 @@ base, model, chosen = random_llama.make(
 )
 del model
 export_fixture.make_adapter(base, directory / "adapter", r=8)
-export_fixture.convert_to(base, directory / "adapter", chosen, directory, "F16", with_base=True)
+export_fixture.convert_to(
+    base, directory / "adapter", chosen, directory, "F16", with_base=True
+)

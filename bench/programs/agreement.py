@@ -22,7 +22,9 @@ def agree(number: int, meeting: str, steps: int) -> list[float]:
     import torch
 
     torch.set_num_threads(1)
-    rank = Rank(number, 2, 0, meeting, "lo" if sys.platform == "linux" else None, alone=True)
+    rank = Rank(
+        number, 2, 0, meeting, "lo" if sys.platform == "linux" else None, alone=True
+    )
     rank.join("cpu")
     figures = SharedFigures(rank)
     seconds = []

@@ -23,7 +23,9 @@ BATCH = 8
 
 folder, count, side = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 tokenizer = AutoTokenizer.from_pretrained(folder / "model")
-model = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32).eval()
+model = AutoModelForCausalLM.from_pretrained(
+    folder / "model", dtype=torch.float32
+).eval()
 with open(folder / "rows.jsonl", encoding="utf-8") as lines:
     rows = [json.loads(line) for line, _ in zip(lines, range(count), strict=False)]
 prompts = [row["input"] for row in rows]
@@ -45,7 +47,9 @@ def by_hone() -> list[str]:
     )
     continue_prompts, greedy = continuing.continue_prompts, continuing.greedy
 
-    def scripted(model: object, prompts: list[list[int]], **options: object) -> list[list[int]]:
+    def scripted(
+        model: object, prompts: list[list[int]], **options: object
+    ) -> list[list[int]]:
         places = [0] * len(prompts)
 
         def sample(logits: object, numbers: list[int]) -> object:
@@ -70,12 +74,20 @@ def by_transformers() -> list[str]:
     tokenizer.padding_side = "left"
     for start in range(0, count, BATCH):
         batch = tokenizer(
-            prompts[start : start + BATCH], return_tensors="pt", padding=True, add_special_tokens=False
+            prompts[start : start + BATCH],
+            return_tensors="pt",
+            padding=True,
+            add_special_tokens=False,
         )
         wanted = [lengths[tuple(row)] for row in ids[start : start + BATCH]]
         width = batch.input_ids.shape[1]
 
-        def scripted(sequences: object, scores: object, width: int = width, wanted: list[int] = wanted) -> object:
+        def scripted(
+            sequences: object,
+            scores: object,
+            width: int = width,
+            wanted: list[int] = wanted,
+        ) -> object:
             for row, length in enumerate(wanted):
                 if sequences.shape[1] - width + 1 == length:
                     scores[row, end] = scores[row].max() + 1

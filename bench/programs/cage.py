@@ -11,7 +11,10 @@ import difflib
 def grade(sample, item):
     return difflib.SequenceMatcher(None, sample["output_text"], item["reference"]).ratio()
 """
-ITEM = {"reference": "fuzzy wuzzy was a bear, fuzzy wuzzy had no hair", "question": "Who was a bear? " * 20}
+ITEM = {
+    "reference": "fuzzy wuzzy was a bear, fuzzy wuzzy had no hair",
+    "question": "Who was a bear? " * 20,
+}
 
 
 def main(side: str, calls: int) -> None:
@@ -22,7 +25,10 @@ def main(side: str, calls: int) -> None:
         namespace: dict = {}
         exec(SOURCE, namespace)
         grade = namespace["grade"]
-    samples = [{"output_text": f"fuzzy was {number % 100} bears with hair"} for number in range(calls)]
+    samples = [
+        {"output_text": f"fuzzy was {number % 100} bears with hair"}
+        for number in range(calls)
+    ]
     total = grade(samples[0], ITEM)
     first = time.perf_counter() - begun
     begun = time.perf_counter()

@@ -22,7 +22,9 @@ from trainer.export import make
 from trainer.export.verification import reference
 from trainer.training.generate import PromptAnswers
 
-spent = dict.fromkeys(("rendering", "training", "evaluations", "answers", "verification"), 0.0)
+spent = dict.fromkeys(
+    ("rendering", "training", "evaluations", "answers", "verification"), 0.0
+)
 asked: list[list[str]] = []
 
 
@@ -79,7 +81,9 @@ told = {
     "steps": spent["training"] - spent["evaluations"],
     **{part: spent[part] for part in ("rendering", "answers", "verification")},
     "asked": asked,
-    "told": [int(re.search(r"on the first (\d+) of", message)[1]) for message in sampled],
+    "told": [
+        int(re.search(r"on the first (\d+) of", message)[1]) for message in sampled
+    ],
     "verified": [line["verification"] for line in lines if line["type"] == "done"],
 }
 print("\n" + json.dumps(told))

@@ -44,8 +44,12 @@ SPARE = 290
 def made_up_words(count: int) -> list[str]:
     """Words of two to five syllables."""
     draw = random.Random(1)
-    syllables = [consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"]
-    return ["".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(count)]
+    syllables = [
+        consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"
+    ]
+    return [
+        "".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(count)
+    ]
 
 
 def write_rows(path: Path, words: list[str], count: int) -> None:
@@ -55,7 +59,10 @@ def write_rows(path: Path, words: list[str], count: int) -> None:
         for _ in range(count):
             asked = draw.choices(words[:6000], k=draw.randint(40, 90))
             answer = draw.choices(words[:6000], k=draw.randint(2, 3))
-            file.write(json.dumps({"input": " ".join(asked), "output": " ".join(answer)}) + "\n")
+            file.write(
+                json.dumps({"input": " ".join(asked), "output": " ".join(answer)})
+                + "\n"
+            )
 
 
 def train_core(words: list[str], size: int) -> dict:
@@ -66,7 +73,9 @@ def train_core(words: list[str], size: int) -> dict:
     core.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        vocab_size=size,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
     core.train_from_iterator((f" {word}" for word in words), trainer)
     return json.loads(core.to_str())
@@ -75,7 +84,9 @@ def train_core(words: list[str], size: int) -> dict:
 def tokenizer_of(content: dict, size: int) -> transformers.PreTrainedTokenizerFast:
     """One of the first `size` tokens of a tokenizer.json, and SPECIAL."""
     model = content["model"]
-    vocabulary = {token: number for token, number in model["vocab"].items() if number < size}
+    vocabulary = {
+        token: number for token, number in model["vocab"].items() if number < size
+    }
     merges = [pair for pair in model["merges"] if "".join(pair) in vocabulary]
     first = {**content, "model": {**model, "vocab": vocabulary, "merges": merges}}
     tokenizer = transformers.PreTrainedTokenizerFast(
@@ -89,7 +100,9 @@ def tokenizer_of(content: dict, size: int) -> transformers.PreTrainedTokenizerFa
     return tokenizer
 
 
-def write_model(folder: Path, shape: tuple[int, ...], content: dict, is_qwen: bool) -> None:
+def write_model(
+    folder: Path, shape: tuple[int, ...], content: dict, is_qwen: bool
+) -> None:
     """Writes a model of this shape with random weights in bfloat16."""
     hidden, inner, layers, heads, shared, vocabulary = shape
     tokenizer = tokenizer_of(content, vocabulary - SPARE)

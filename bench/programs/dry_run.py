@@ -31,8 +31,14 @@ def tried(spec: Path) -> dict[str, object]:
     begun, cpu = time.perf_counter(), cpu_seconds()
     dry_run(context)
     took = {"wall": time.perf_counter() - begun, "cpu": cpu_seconds() - cpu}
-    phases = (spec.parent / "journal.jsonl").read_text(encoding="utf-8").count('"dry_run"')
-    return {**took, "phases": phases, **learned.read(spec.parent / learned.NOTE)["learned"]}
+    phases = (
+        (spec.parent / "journal.jsonl").read_text(encoding="utf-8").count('"dry_run"')
+    )
+    return {
+        **took,
+        "phases": phases,
+        **learned.read(spec.parent / learned.NOTE)["learned"],
+    }
 
 
 def again(spec: Path, name: str, known: bool) -> Path:

@@ -47,14 +47,19 @@ def main(folder: Path, size: str) -> None:
     tokenizer = tiny.build_tokenizer()
     tokenizer.save_pretrained(base)
     tuned = get_peft_model(
-        model, LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM")
+        model,
+        LoraConfig(
+            r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
     )
     for name, parameter in tuned.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(parameter, std=0.02)
     tuned.save_pretrained(trained / "artifacts" / "adapter")
     tokenizer.save_pretrained(trained / "artifacts" / "adapter")
-    chosen = template.choose(tokenizer, json.loads((base / "config.json").read_text()), None)
+    chosen = template.choose(
+        tokenizer, json.loads((base / "config.json").read_text()), None
+    )
     template.save(chosen, "text-generation", trained / "artifacts" / "template.json")
     told = {"version": 1, "step": 1, "metrics": {}, "config": complete_config(base)}
     (trained / "trained.json").write_text(json.dumps(told))

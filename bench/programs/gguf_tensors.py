@@ -29,7 +29,9 @@ def digest(tensors: dict) -> str:
 
 def distance(first: str, second: str) -> float:
     """The largest relative distance (Frobenius norm) of tensors with the same name; infinite if the names differ."""
-    ours, theirs = ({t.name: t for t in GGUFReader(file).tensors} for file in (first, second))
+    ours, theirs = (
+        {t.name: t for t in GGUFReader(file).tensors} for file in (first, second)
+    )
     if set(ours) != set(theirs):
         return float("inf")
     largest = 0.0
@@ -37,7 +39,9 @@ def distance(first: str, second: str) -> float:
         mine, other = (
             dequantize(t.data, t.tensor_type) for t in (tensor, theirs[name])
         )
-        largest = max(largest, float(np.linalg.norm(mine - other) / np.linalg.norm(other)))
+        largest = max(
+            largest, float(np.linalg.norm(mine - other) / np.linalg.norm(other))
+        )
     return largest
 
 

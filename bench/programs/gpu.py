@@ -42,21 +42,40 @@ SIDES = {
 ORDER = [
     *(
         f"llama: {side}"
-        for side in ("plain", "logits", "rows", "all", "TRL", "plain", "logits", "all", "qlora")
+        for side in (
+            "plain",
+            "logits",
+            "rows",
+            "all",
+            "TRL",
+            "plain",
+            "logits",
+            "all",
+            "qlora",
+        )
     ),
     *(f"qwen: {side}" for side in ("plain", "logits", "TRL", "all")),
-    *(f"llama: {side}" for side in ("plain by 32", "logits by 32", "all by 32", "TRL 4 bits", "fused")),
+    *(
+        f"llama: {side}"
+        for side in ("plain by 32", "logits by 32", "all by 32", "TRL 4 bits", "fused")
+    ),
 ]
 
 environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-environment |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "BENCH_DEVICE": DEVICE}
+environment |= {
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "BENCH_DEVICE": DEVICE,
+}
 
 
 def say(*words: object) -> None:
     print(f"{time.perf_counter() - BEGUN:6.1f} s", *words, flush=True)
 
 
-def python(name: str, *arguments: str, seconds: int = 150, **more: str) -> tuple[int, str]:
+def python(
+    name: str, *arguments: str, seconds: int = 150, **more: str
+) -> tuple[int, str]:
     """Runs Python; returns its exit status and what it printed, which is kept as `name`.log if it failed."""
     try:
         done = subprocess.run(
@@ -74,7 +93,9 @@ def python(name: str, *arguments: str, seconds: int = 150, **more: str) -> tuple
     except subprocess.TimeoutExpired as error:
         code, told = 124, (error.stdout or b"").decode(errors="replace")
     if code != 0:
-        (OUT / f"{name.replace(' ', '-')}.log").write_text(told[-60_000:], encoding="utf-8")
+        (OUT / f"{name.replace(' ', '-')}.log").write_text(
+            told[-60_000:], encoding="utf-8"
+        )
         say(f"{name} FAILED with {code}:", told[-700:])
     return code, told
 
@@ -83,7 +104,9 @@ def specification(folder: Path, job: str, settings: dict, top: dict) -> Path:
     """That of the training benches (harness/training.ts), with `settings` and other fields `top`."""
     where = folder / job
     where.mkdir(parents=True)
-    spec = json.loads((ROOT / "test" / "contract" / "spec.golden.json").read_text(encoding="utf-8"))
+    spec = json.loads(
+        (ROOT / "test" / "contract" / "spec.golden.json").read_text(encoding="utf-8")
+    )
     spec["settings"] |= {
         "max_steps": STEPS,
         "learning_rate": RATE,
@@ -118,7 +141,8 @@ def figures(steps: list[dict]) -> dict:
     """Tokens per second, peak memory in MiB and losses of a side."""
     first, last = steps[UNMEASURED - 1], steps[-1]
     return {
-        "tokens_per_second": (last["tokens"] - first["tokens"]) / (last["at"] - first["at"]),
+        "tokens_per_second": (last["tokens"] - first["tokens"])
+        / (last["at"] - first["at"]),
         "allocated_mib": max(step.get("allocated", 0) for step in steps) / 2**20,
         "reserved_mib": max(step.get("memory", 0) for step in steps) / 2**20,
         "tokens": last["tokens"],
@@ -131,7 +155,10 @@ class Side:
 
     def __init__(self, name: str, *arguments: str) -> None:
         self.name = name
-        self.log = Path(tempfile.gettempdir()) / f"{name.replace(' ', '-').replace(':', '')}.txt"
+        self.log = (
+            Path(tempfile.gettempdir())
+            / f"{name.replace(' ', '-').replace(':', '')}.txt"
+        )
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, str(PROGRAMS / "gpu_training.py"), *arguments],
@@ -154,9 +181,22 @@ class Side:
             say(f"{self.name} FAILED with {self.process.returncode}:", told[-1500:])
             return None
         found = figures(json.loads(told[told.rstrip().rfind("\n") + 1 :]))
-        found["path"] = [line for line in told.splitlines() if " trains on " in line or "loss is" in line]
-        brief = {key: round(value) for key, value in found.items() if isinstance(value, (int, float))}
-        say(f"{self.name}", brief, [round(loss, 4) for loss in found["losses"][:6]], found["path"])
+        found["path"] = [
+            line
+            for line in told.splitlines()
+            if " trains on " in line or "loss is" in line
+        ]
+        brief = {
+            key: round(value)
+            for key, value in found.items()
+            if isinstance(value, (int, float))
+        }
+        say(
+            f"{self.name}",
+            brief,
+            [round(loss, 4) for loss in found["losses"][:6]],
+            found["path"],
+        )
         return found
 
 
@@ -165,8 +205,16 @@ def side_of(number: int, name: str, folder: Path) -> Side:
     kind, _, batch = name.partition(": ")[2].partition(" by ")
     if kind.startswith("TRL"):
         shape = "quantized" if kind.endswith("4 bits") else "input-output"
-        arguments = [str(folder), str(STEPS), str(RATE), str(folder / f"{number}"), shape]
-        return Side(f"{number} {name}", "script", str(PROGRAMS / "training_trl.py"), *arguments)
+        arguments = [
+            str(folder),
+            str(STEPS),
+            str(RATE),
+            str(folder / f"{number}"),
+            shape,
+        ]
+        return Side(
+            f"{number} {name}", "script", str(PROGRAMS / "training_trl.py"), *arguments
+        )
     settings: dict = {"per_device_train_batch_size": int(batch)} if batch else {}
     top = {}
     if kind == "qlora":
@@ -194,10 +242,25 @@ model.to(torch.bfloat16).save_pretrained(folder)
 
 # Kind of tiny model, task, strategy, settings.
 PATHS = {
-    "sft": ("llama", "text-generation", "sft", {"eval_steps": 4, "save_steps": 4, "keep_best": True}),
-    "sft packed": ("llama", "text-generation", "sft", {"packing": True, "max_seq_length": 96}),
+    "sft": (
+        "llama",
+        "text-generation",
+        "sft",
+        {"eval_steps": 4, "save_steps": 4, "keep_best": True},
+    ),
+    "sft packed": (
+        "llama",
+        "text-generation",
+        "sft",
+        {"packing": True, "max_seq_length": 96},
+    ),
     "sft qwen3": ("qwen3", "text-generation", "sft", {}),
-    "sft gemma3": ("gemma3", "text-generation", "sft", {"gradient_accumulation_steps": 2}),
+    "sft gemma3": (
+        "gemma3",
+        "text-generation",
+        "sft",
+        {"gradient_accumulation_steps": 2},
+    ),
     "sft gpt2": ("gpt2", "text-generation", "sft", {"gradient_checkpointing": False}),
     "sft float16": ("llama", "text-generation", "sft", {"fp16": True, "bf16": None}),
     "sft float32": ("llama", "text-generation", "sft", {"bf16": False}),
@@ -225,7 +288,9 @@ def path(folder: Path, name: str, allowed: bool) -> str | None:
     way = "allowed " if allowed else ""
     on_gpu = {"fp16": None, "bf16": None} if DEVICE == "cuda" else {"bf16": False}
     settings = {
-        key: value for key, value in settings.items() if DEVICE == "cuda" or key not in ("fp16", "optim")
+        key: value
+        for key, value in settings.items()
+        if DEVICE == "cuda" or key not in ("fp16", "optim")
     }
     rows = rows_of(task, strategy, 40)
     spec = jobs.make(
@@ -234,7 +299,13 @@ def path(folder: Path, name: str, allowed: bool) -> str | None:
         rows[:32],
         {"task": task, "strategy": strategy, "tools": None},
         rows[32:],
-        **{"device": DEVICE, "max_steps": 8, "per_device_eval_batch_size": 4, **on_gpu, **settings},
+        **{
+            "device": DEVICE,
+            "max_steps": 8,
+            "per_device_eval_batch_size": 4,
+            **on_gpu,
+            **settings,
+        },
     )
     command = ["-m", "trainer", "run"]
     if allowed:
@@ -244,8 +315,14 @@ def path(folder: Path, name: str, allowed: bool) -> str | None:
     if code != 0 or last["type"] != "done":
         return f"{last.get('message')} {last.get('evidence', '')[-500:]}"
     warnings = [line["message"] for line in jobs.journal(spec, "warning")]
-    said = [line for line in told.splitlines() if " on rows without" in line or "on padded" in line]
-    say(f"path {way}{name} trained", list(jobs.losses(spec).items())[-1], warnings, said)
+    said = [
+        line
+        for line in told.splitlines()
+        if " on rows without" in line or "on padded" in line
+    ]
+    say(
+        f"path {way}{name} trained", list(jobs.losses(spec).items())[-1], warnings, said
+    )
     problem = "; ".join(warnings) or None
     if strategy == "rlhf":
         return problem
@@ -268,13 +345,21 @@ def scored(folder: Path, name: str, spec: Path) -> str | None:
     (where / "spec.json").write_text(json.dumps(content), encoding="utf-8")
     order = {
         "adapter": str(artifacts / "adapter"),
-        "template": str(artifacts / "template.json") if (artifacts / "template.json").exists() else None,
+        "template": str(artifacts / "template.json")
+        if (artifacts / "template.json").exists()
+        else None,
         "kept_rows": 4,
     }
     (where / "evaluate.json").write_text(json.dumps(order), encoding="utf-8")
-    code, _ = python(f"scores {name}", "-m", "trainer", "evaluate", str(where / "spec.json"))
+    code, _ = python(
+        f"scores {name}", "-m", "trainer", "evaluate", str(where / "spec.json")
+    )
     last = jobs.journal(where / "spec.json")[-1]
-    return None if code == 0 and last["type"] == "done" else f"scores: {last.get('message')}"
+    return (
+        None
+        if code == 0 and last["type"] == "done"
+        else f"scores: {last.get('message')}"
+    )
 
 
 def resumed(name: str, spec: Path) -> str | None:
@@ -295,10 +380,18 @@ def resumed(name: str, spec: Path) -> str | None:
     (folder / "trained.json").unlink()
     shutil.rmtree(folder / "artifacts")
     (folder / "journal.jsonl").unlink()
-    code, _ = python(f"resumed {name}", "-m", "trainer", "run", str(folder / "spec.json"))
+    code, _ = python(
+        f"resumed {name}", "-m", "trainer", "run", str(folder / "spec.json")
+    )
     lines = jobs.journal(folder / "spec.json")
-    if code != 0 or lines[-1]["type"] != "done" or lines[0].get("resumed_from_step") != 4:
-        return f"resumed: {lines[0].get('resumed_from_step')} {lines[-1].get('message')}"
+    if (
+        code != 0
+        or lines[-1]["type"] != "done"
+        or lines[0].get("resumed_from_step") != 4
+    ):
+        return (
+            f"resumed: {lines[0].get('resumed_from_step')} {lines[-1].get('message')}"
+        )
     later = jobs.losses(folder / "spec.json")
     say(f"resumed {name}", {step: (loss, whole[step]) for step, loss in later.items()})
     apart = max(abs(loss - whole[step]) for step, loss in later.items())
@@ -310,21 +403,38 @@ def paths(folder: Path, results: dict) -> None:
     kinds = {kind for kind, *_ in PATHS.values()}
     with ThreadPoolExecutor(4 if TINY else 12) as pool:
         made = [
-            pool.submit(python, f"tiny {kind}", "-m", "trainer.tests.tiny", kind, str(folder / kind))
+            pool.submit(
+                python,
+                f"tiny {kind}",
+                "-m",
+                "trainer.tests.tiny",
+                kind,
+                str(folder / kind),
+            )
             for kind in kinds
         ]
         for each in made:
             each.result()
         chosen = [(name, False) for name in PATHS] + [(name, True) for name in ALLOWED]
-        chosen = [each for each in chosen if DEVICE == "cuda" or each[0] != "qlora paged"]
+        chosen = [
+            each for each in chosen if DEVICE == "cuda" or each[0] != "qlora paged"
+        ]
         found = {each: pool.submit(path, folder, *each) for each in chosen}
     for (name, allowed), future in found.items():
         try:
             problem = future.result()
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-        results[f"path {'allowed ' if allowed else ''}{name}"] = problem or "as expected"
-        say("path", "allowed" if allowed else "       ", name, ":", problem or "as expected")
+        results[f"path {'allowed ' if allowed else ''}{name}"] = (
+            problem or "as expected"
+        )
+        say(
+            "path",
+            "allowed" if allowed else "       ",
+            name,
+            ":",
+            problem or "as expected",
+        )
 
 
 def main() -> None:
@@ -343,7 +453,9 @@ def main() -> None:
     if "paths" in chosen:
         (scratch / "paths").mkdir(parents=True)
         paths(scratch / "paths", results)
-        (OUT / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+        (OUT / "results.json").write_text(
+            json.dumps(results, indent=1), encoding="utf-8"
+        )
     sides = []
     for number, name in enumerate(ORDER):
         if name.partition(": ")[0] in chosen and number < MOST:
@@ -356,13 +468,21 @@ def main() -> None:
             continue
         # Qwen's takes the place of a smaller model, with the same rows.
         size = "test" if TINY else "gpu" if model == "llama" else "full"
-        python("inputs", str(PROGRAMS / "training_inputs.py"), str(folder), size, "input-output")
+        python(
+            "inputs",
+            str(PROGRAMS / "training_inputs.py"),
+            str(folder),
+            size,
+            "input-output",
+        )
         if model == "qwen":
             python("qwen", "-c", MAKE_QWEN, str(folder / "model"), str(TINY))
         say("made the inputs of", model)
     for side in sides:
         results[side.name] = side.measure()
-        (OUT / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+        (OUT / "results.json").write_text(
+            json.dumps(results, indent=1), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -44,11 +44,16 @@ def train(spec: str, parts: list[str]) -> None:
         os.environ[allowed.PLAIN] = "1"
     # Only what was asked for, whatever is allowed by now.
     allowed.MEASURED.update(
-        {part: ("cpu", "cuda") if part in parts else ("cpu",) for part in allowed.MEASURED}
+        {
+            part: ("cpu", "cuda") if part in parts else ("cpu",)
+            for part in allowed.MEASURED
+        }
     )
     Journal.write = watched
     if run(spec) != 0:
-        sys.exit((Path(spec).parent / "journal.jsonl").read_text(encoding="utf-8")[-2000:])
+        sys.exit(
+            (Path(spec).parent / "journal.jsonl").read_text(encoding="utf-8")[-2000:]
+        )
     print("\n" + json.dumps(steps))
 
 

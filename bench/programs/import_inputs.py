@@ -13,7 +13,9 @@ BATCH = 500
 
 
 def text(row: int, length: int, shift: int) -> str:
-    return " ".join(WORDS[(row * shift + place * place) % len(WORDS)] for place in range(length))
+    return " ".join(
+        WORDS[(row * shift + place * place) % len(WORDS)] for place in range(length)
+    )
 
 
 folder, limit = Path(sys.argv[1]), float(sys.argv[2]) * 1e6
@@ -23,14 +25,17 @@ with (
     open(folder / "rows.csv", "w", encoding="utf-8", newline="") as table,
     open(folder / "rows.json", "w", encoding="utf-8") as array,
     # Without compression, so that its size is that of the others.
-    parquet.ParquetWriter(folder / "rows.parquet", schema, compression="none", use_dictionary=False) as columns,
+    parquet.ParquetWriter(
+        folder / "rows.parquet", schema, compression="none", use_dictionary=False
+    ) as columns,
 ):
     writer = csv.writer(table)
     writer.writerow(schema.names)
     while table.tell() < limit:
         batch = [
             {
-                "instruction": text(row, 60, 7) + ("\n – “straße”, again" if row % 5 == 0 else "."),
+                "instruction": text(row, 60, 7)
+                + ("\n – “straße”, again" if row % 5 == 0 else "."),
                 "output": f'order "{row}": {text(row, 70, 11)}',
             }
             for row in range(count, count + BATCH)

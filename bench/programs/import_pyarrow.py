@@ -18,7 +18,9 @@ def rows():
     else:
         from pyarrow import csv
 
-        for batch in csv.open_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True)):
+        for batch in csv.open_csv(
+            source, parse_options=csv.ParseOptions(newlines_in_values=True)
+        ):
             yield from batch.to_pylist()
 
 

@@ -26,7 +26,8 @@ SHAPES = [
 def rate(kind: torch.dtype) -> float:
     """Operations per nanosecond of CPU time."""
     pairs = [
-        (torch.randn(rows, size).to(kind), torch.randn(out, size).to(kind)) for rows, size, out in SHAPES
+        (torch.randn(rows, size).to(kind), torch.randn(out, size).to(kind))
+        for rows, size, out in SHAPES
     ]
     # Kernels are selected at the first call.
     for rows, weight in pairs:
@@ -36,8 +37,12 @@ def rate(kind: torch.dtype) -> float:
         for rows, weight in pairs:
             torch.nn.functional.linear(rows, weight)
         rounds += 1
-    return rounds * sum(2 * rows * size * out for rows, size, out in SHAPES) / spent / 1e9
+    return (
+        rounds * sum(2 * rows * size * out for rows, size, out in SHAPES) / spent / 1e9
+    )
 
 
 with torch.inference_mode():
-    print(json.dumps({"float32": rate(torch.float32), "bfloat16": rate(torch.bfloat16)}))
+    print(
+        json.dumps({"float32": rate(torch.float32), "bfloat16": rate(torch.bfloat16)})
+    )

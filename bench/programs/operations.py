@@ -34,7 +34,9 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
         sources, targets = inputs["lengths"].double().unbind(1)
         source, target = float(sources.sum()), float(targets.sum())
         learned = inputs["labels"].numel()
-        pairs = float((sources**2 + targets * (targets + 1) / 2 + targets * sources).sum())
+        pairs = float(
+            (sources**2 + targets * (targets + 1) / 2 + targets * sources).sum()
+        )
     elif "lengths" in inputs:
         # The second pass is that of the reference.
         learned, passes = len(inputs["labels"]), 2
@@ -50,7 +52,11 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
         pairs = float((positions + 1).sum())
     total = 0.0
     for name, weights in model.named_parameters():
-        if weights.ndim != 2 or not any(part in name for part in LAYERS) or "relative" in name:
+        if (
+            weights.ndim != 2
+            or not any(part in name for part in LAYERS)
+            or "relative" in name
+        ):
             continue
         encodes = ".encoder." in name or any(place in name for place in CROSS)
         factor = 6 if "lora_" in name else 2 * (passes + 1)
@@ -63,14 +69,21 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
     total += config.num_attention_heads * width * layers * pairs * (4 * passes + 8)
     if learned == 0:
         return total
-    return total + 2 * (passes + 1) * inner.get_output_embeddings().weight.numel() * learned
+    return (
+        total
+        + 2 * (passes + 1) * inner.get_output_embeddings().weight.numel() * learned
+    )
 
 
 def bytes_of_layers(model: Any) -> int:
     """The bytes of the frozen matrices in the layers of `model`; of those in 4 bits, with what scales them."""
     total = 0
     for name, weights in model.named_parameters():
-        if weights.ndim != 2 or weights.requires_grad or not any(part in name for part in LAYERS):
+        if (
+            weights.ndim != 2
+            or weights.requires_grad
+            or not any(part in name for part in LAYERS)
+        ):
             continue
         total += weights.nbytes
         state = getattr(weights, "quant_state", None)

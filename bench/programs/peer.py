@@ -37,12 +37,19 @@ COUNTED = {"include_num_input_tokens_seen": "non_padding"}
 
 def lora(task_type: str, **others: Any) -> LoraConfig:
     """The LoRA of both sides."""
-    return LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type=task_type, **others)
+    return LoraConfig(
+        r=16, lora_alpha=32, target_modules="all-linear", task_type=task_type, **others
+    )
 
 
 def rows() -> Dataset:
     """The rows of DIR."""
-    return load_dataset("json", data_files=f"{folder}/rows.jsonl", split="train", cache_dir=f"{out}/cache")
+    return load_dataset(
+        "json",
+        data_files=f"{folder}/rows.jsonl",
+        split="train",
+        cache_dir=f"{out}/cache",
+    )
 
 
 def told_of_loss(logs: dict[str, Any]) -> dict[str, float]:
@@ -51,7 +58,9 @@ def told_of_loss(logs: dict[str, Any]) -> dict[str, float]:
     return {"loss": logs["loss"], **({} if margin is None else {"margin": margin})}
 
 
-def train(trainer: Trainer, told: Callable[[dict[str, Any]], dict[str, float]] = told_of_loss) -> None:
+def train(
+    trainer: Trainer, told: Callable[[dict[str, Any]], dict[str, float]] = told_of_loss
+) -> None:
     """Trains, and prints what `told` makes of the logs of every step, with the tokens and the CPU time of the process so far,
     the time of the step and on a GPU the memory so far."""
     found = []
@@ -59,14 +68,21 @@ def train(trainer: Trainer, told: Callable[[dict[str, Any]], dict[str, float]] =
     class Watch(TrainerCallback):
         """Records every step when it is logged."""
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any
+        ) -> None:
             if "loss" not in logs:
                 return
-            step = {**told(logs), "tokens": int(logs.get("num_tokens", state.num_input_tokens_seen))}
+            step = {
+                **told(logs),
+                "tokens": int(logs.get("num_tokens", state.num_input_tokens_seen)),
+            }
             if device == "cuda":
                 step["memory"] = torch.cuda.max_memory_reserved()
                 step["allocated"] = torch.cuda.max_memory_allocated()
-            found.append({**step, "cpu_seconds": time.process_time(), "at": time.time()})
+            found.append(
+                {**step, "cpu_seconds": time.process_time(), "at": time.time()}
+            )
 
     trainer.add_callback(Watch())
     trainer.train()

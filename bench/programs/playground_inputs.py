@@ -14,10 +14,15 @@ from trainer.tests import export_fixture
 
 directory, hidden, layers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 base, model, chosen = random_llama.make(
-    directory, hidden, layers, context=4096, key_value_heads=max(1, hidden // 192), spread=0.05
+    directory,
+    hidden,
+    layers,
+    context=4096,
+    key_value_heads=max(1, hidden // 192),
+    spread=0.05,
 )
 adapter = directory / "adapter"
-get_peft_model(model, LoraConfig(r=1, target_modules=["q_proj"], task_type="CAUSAL_LM")).save_pretrained(
-    adapter
-)
+get_peft_model(
+    model, LoraConfig(r=1, target_modules=["q_proj"], task_type="CAUSAL_LM")
+).save_pretrained(adapter)
 export_fixture.convert_to(base, adapter, chosen, directory, "F16")

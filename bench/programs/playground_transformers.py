@@ -14,7 +14,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 base, count = sys.argv[1], int(sys.argv[2])
 device = os.environ.get("BENCH_DEVICE", "cpu")
-model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16).to(device).eval()
+model = (
+    AutoModelForCausalLM.from_pretrained(base, dtype=torch.bfloat16).to(device).eval()
+)
 tokenizer = AutoTokenizer.from_pretrained(base)
 ids = tokenizer.apply_chat_template(
     json.load(sys.stdin),

@@ -47,6 +47,8 @@ def make(
     model.lm_head.weight.data[list(tokenizer.added_tokens_decoder)] = 0
     model.save_pretrained(base)
     tokenizer.save_pretrained(base)
-    chosen = templates.choose(tokenizer, json.loads((base / "config.json").read_text()), None)
+    chosen = templates.choose(
+        tokenizer, json.loads((base / "config.json").read_text()), None
+    )
     templates.save(chosen, "text-generation", directory / "template.json")
     return base, model, chosen

@@ -29,21 +29,29 @@ class Script:
             return [*tokenizer(text, add_special_tokens=False).input_ids, *end]
 
         ended = [
-            [tokens(row[name], tokenizer.eos_token_id) for name in ("chosen", "rejected")] for row in rows
+            [
+                tokens(row[name], tokenizer.eos_token_id)
+                for name in ("chosen", "rejected")
+            ]
+            for row in rows
         ]
         most = max(len(answer) for both in ended for answer in both)
         # As rlhf chooses it.
         self.longest = min(LONGEST, -(-int(-(-most * 5 // 4)) // 8) * 8)
         self.written = {
             tuple(tokens(row["prompt"] + "\n###\n")): [
-                answer[: self.longest] for answer in ended[at] + ended[(at + 1) % len(rows)]
+                answer[: self.longest]
+                for answer in ended[at] + ended[(at + 1) % len(rows)]
             ]
             for at, row in enumerate(rows)
         }
 
     def answers(self, prompts: list[list[int]]) -> list[list[int]]:
         """The answer to each of `prompts`, of which COPIES in turn are the same."""
-        return [self.written[tuple(prompt)][place % COPIES] for place, prompt in enumerate(prompts)]
+        return [
+            self.written[tuple(prompt)][place % COPIES]
+            for place, prompt in enumerate(prompts)
+        ]
 
 
 def told_of_step(logs: dict[str, float]) -> dict[str, float]:

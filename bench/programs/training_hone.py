@@ -46,7 +46,9 @@ def script_answers(trainer: Trainer) -> bool:
     if not hasattr(trainer, "reward_funcs"):
         return False
     if not hasattr(trainer, "script"):
-        model = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["model"]["path"]
+        model = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["model"][
+            "path"
+        ]
         trainer.script = Script(str(Path(model).parent), trainer.processing_class)
         generate = trainer._generate_single_turn
 
@@ -54,7 +56,9 @@ def script_answers(trainer: Trainer) -> bool:
             answers = trainer.script.answers(prompts)
             places = [-1] * len(prompts)
 
-            def write(sampler: RandomSampler, logits: object, rows: list[int]) -> object:
+            def write(
+                sampler: RandomSampler, logits: object, rows: list[int]
+            ) -> object:
                 tokens = sample(sampler, logits, rows)
                 for place, row in enumerate(rows):
                     places[row] += 1
@@ -88,8 +92,14 @@ def judged(self: Trainer, logs: dict, *rest: object) -> None:
     """Records the time of every step of a reward model."""
     log(self, logs, *rest)
     if "loss" in logs and "min_reward" in logs:
-        told = {"loss": logs["loss"], "margin": logs["margin"], "tokens": int(logs["num_tokens"])}
-        steps.append({**told, "operations": operations, "cpu_seconds": time.process_time()})
+        told = {
+            "loss": logs["loss"],
+            "margin": logs["margin"],
+            "tokens": int(logs["num_tokens"]),
+        }
+        steps.append(
+            {**told, "operations": operations, "cpu_seconds": time.process_time()}
+        )
 
 
 def ended(self: Trainer, *rest: object, **others: object) -> object:
@@ -106,5 +116,7 @@ try:
 except SystemExit:
     code = 0
 if code != 0:
-    sys.exit((Path(sys.argv[1]).parent / "journal.jsonl").read_text(encoding="utf-8")[-2000:])
+    sys.exit(
+        (Path(sys.argv[1]).parent / "journal.jsonl").read_text(encoding="utf-8")[-2000:]
+    )
 print("\n" + json.dumps(steps))

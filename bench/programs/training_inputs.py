@@ -47,14 +47,24 @@ LLAMA_TOKENS = [
 def made_up_rows(size: str, shape: str) -> list[dict]:
     """Rows of `input` and `output`, of `messages`, or of preferences; words are drawn by Zipf's law."""
     draw = random.Random(1)
-    syllables = [consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"]
-    words = ["".join(draw.choice(syllables) for _ in range(draw.randint(1, 4))) for _ in range(6000)]
+    syllables = [
+        consonant + vowel for consonant in "bcdfgklmnprstvz" for vowel in "aeiou"
+    ]
+    words = [
+        "".join(draw.choice(syllables) for _ in range(draw.randint(1, 4)))
+        for _ in range(6000)
+    ]
     weights = [1 / (rank + 10) for rank in range(len(words))]
     rows = []
     for _ in range(ROWS[size]):
-        count = min(400, max(10, int(math.exp(draw.gauss(math.log(MEDIAN_WORDS[size]), 0.8)))))
+        count = min(
+            400, max(10, int(math.exp(draw.gauss(math.log(MEDIAN_WORDS[size]), 0.8))))
+        )
         asked = max(5, int(count * draw.uniform(0.3, 0.8)))
-        texts = [draw.choices(words, weights, k=number) for number in (asked, max(3, count - asked))]
+        texts = [
+            draw.choices(words, weights, k=number)
+            for number in (asked, max(3, count - asked))
+        ]
         if shape == "question":
             rows.append(question(draw, words, weights, count))
         elif shape == "messages":
@@ -72,11 +82,15 @@ def made_up_rows(size: str, shape: str) -> list[dict]:
                 )
             )
         else:
-            rows.append(dict(zip(("input", "output"), map(" ".join, texts), strict=True)))
+            rows.append(
+                dict(zip(("input", "output"), map(" ".join, texts), strict=True))
+            )
     return rows
 
 
-def conversation(asked: list[str], answered: list[str], turns: int) -> list[dict[str, str]]:
+def conversation(
+    asked: list[str], answered: list[str], turns: int
+) -> list[dict[str, str]]:
     """A conversation that divides what is asked and answered over at most `turns` turns."""
     turns = min(turns, len(asked) - 1, len(answered))
     messages = [{"role": "system", "content": asked.pop()}]
@@ -87,13 +101,21 @@ def conversation(asked: list[str], answered: list[str], turns: int) -> list[dict
     return messages
 
 
-def question(draw: random.Random, words: list[str], weights: list[float], count: int) -> dict[str, str]:
+def question(
+    draw: random.Random, words: list[str], weights: list[float], count: int
+) -> dict[str, str]:
     """A question about a context of at most `count` words, and the one to five words of it that answer."""
     context = draw.choices(words, weights, k=min(count, LONGEST_CONTEXT))
     start = draw.randrange(len(context))
     answer = context[start : start + draw.randint(1, 5)]
     asked = draw.choices(words, weights, k=draw.randint(4, 12))
-    return dict(zip(("context", "question", "answer"), map(" ".join, (context, asked, answer)), strict=True))
+    return dict(
+        zip(
+            ("context", "question", "answer"),
+            map(" ".join, (context, asked, answer)),
+            strict=True,
+        )
+    )
 
 
 def text_of(row: dict) -> str:
@@ -142,8 +164,12 @@ def main(folder: Path, size: str, shape: str) -> None:
         model_max_length=1024,
     )
     if chats:
-        templates = Path(importlib.util.find_spec("trl").origin).parent / "chat_templates"
-        tokenizer.chat_template = (templates / "llama3_training.jinja").read_text(encoding="utf-8")
+        templates = (
+            Path(importlib.util.find_spec("trl").origin).parent / "chat_templates"
+        )
+        tokenizer.chat_template = (templates / "llama3_training.jinja").read_text(
+            encoding="utf-8"
+        )
     torch.manual_seed(0)
     make = {"summary": t5, "question": bert}.get(shape, llama)
     model = make(*SHAPES[size], vocab_size=VOCABULARY[size])
@@ -152,8 +178,12 @@ def main(folder: Path, size: str, shape: str) -> None:
     model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
     if shape == "policy":
-        config = transformers.AutoConfig.from_pretrained(folder / "model", num_labels=1, pad_token_id=0)
-        transformers.LlamaForSequenceClassification(config).save_pretrained(folder / "judge")
+        config = transformers.AutoConfig.from_pretrained(
+            folder / "model", num_labels=1, pad_token_id=0
+        )
+        transformers.LlamaForSequenceClassification(config).save_pretrained(
+            folder / "judge"
+        )
         tokenizer.save_pretrained(folder / "judge")
 
 

@@ -23,12 +23,15 @@ SIDES = ("start", "end")
 class SpanTrainer(Trainer):
     """Gives no probability to padding."""
 
-    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+    def compute_loss(
+        self, model, inputs, return_outputs=False, num_items_in_batch=None
+    ):
         outputs = model(**inputs)
         padding = inputs["attention_mask"] == 0
         losses = [
             torch.nn.functional.cross_entropy(
-                outputs[f"{side}_logits"].masked_fill(padding, float("-inf")), inputs[f"{side}_positions"]
+                outputs[f"{side}_logits"].masked_fill(padding, float("-inf")),
+                inputs[f"{side}_positions"],
             )
             for side in SIDES
         ]
@@ -55,10 +58,16 @@ def features(row: dict) -> dict:
     parts = encoded.sequence_ids(0)
     start = row["context"].index(row["answer"])
     end = start + len(row["answer"])
-    context = [at for at, (low, high) in enumerate(places) if parts[at] == 1 and high > low]
+    context = [
+        at for at, (low, high) in enumerate(places) if parts[at] == 1 and high > low
+    ]
     made = {name: values[0] for name, values in encoded.items()}
-    made["start_positions"] = next(at for at in context if places[at][0] <= start < places[at][1])
-    made["end_positions"] = next(at for at in context if places[at][0] < end <= places[at][1])
+    made["start_positions"] = next(
+        at for at in context if places[at][0] <= start < places[at][1]
+    )
+    made["end_positions"] = next(
+        at for at in context if places[at][0] < end <= places[at][1]
+    )
     return made
 
 

@@ -34,7 +34,11 @@ class Scripted(RLOOTrainer):
             torch.multinomial = draw
 
 
-asked = rows().map(lambda row: {"prompt": row["prompt"] + "\n###\n"}).select_columns(["prompt"])
+asked = (
+    rows()
+    .map(lambda row: {"prompt": row["prompt"] + "\n###\n"})
+    .select_columns(["prompt"])
+)
 set_seed(SEED)  # LoRA is initialized before the trainer sets the seed
 trainer = Scripted(
     model=f"{folder}/model",

@@ -35,7 +35,9 @@ if shape in ("input-output", "quantized"):
 pairs = shape.startswith("preference")
 if pairs:
     given = given.map(ask_pair)
-configuration, trainer_class = (DPOConfig, DPOTrainer) if pairs else (SFTConfig, SFTTrainer)
+configuration, trainer_class = (
+    (DPOConfig, DPOTrainer) if pairs else (SFTConfig, SFTTrainer)
+)
 set_seed(SEED)  # LoRA is initialized before the trainer sets the seed
 train(
     trainer_class(
@@ -44,7 +46,11 @@ train(
             **SAME,
             **({"assistant_only_loss": True} if shape == "messages" else {}),
             **({"bf16": False} if shape == "preference-float32" else {}),
-            **({"model_init_kwargs": {"quantization_config": four_bits()}} if shape == "quantized" else {}),
+            **(
+                {"model_init_kwargs": {"quantization_config": four_bits()}}
+                if shape == "quantized"
+                else {}
+            ),
         ),
         train_dataset=given,
         peft_config=lora("CAUSAL_LM"),

@@ -93,7 +93,7 @@ def _f1(common: float, one: int, other: int) -> float:
     return 2 * common / (one + other) if common else 0.0
 
 
-class _NoSynonyms:
+class NoSynonyms:
     """Stands for WordNet in METEOR: it is not part of the package, and would be downloaded."""
 
     def synsets(self, word: str) -> list[object]:
@@ -116,4 +116,4 @@ def _translation(metric: str, one: list[str], other: list[str]) -> float:
         )
     if metric == "gleu":
         return float(gleu_score.sentence_gleu([other], one))
-    return float(meteor_score.single_meteor_score(other, one, wordnet=_NoSynonyms()))
+    return float(meteor_score.single_meteor_score(other, one, wordnet=NoSynonyms()))
