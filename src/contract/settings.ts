@@ -474,7 +474,7 @@ export const settings = {
     help: 'learn trains the reasoning of rows, off turns the model’s thinking off, keep leaves it as its template has it. By the rows: learn if any has reasoning, else keep.',
   },
   tool_syntax: {
-    label: 'Syntax of tools',
+    label: 'Tool syntax',
     kind: 'choice',
     choices: ['template', 'hermes'],
     recommended: 'template',

@@ -14,7 +14,12 @@ const job = {
   display_name: 'ours </title><script>alert(1)</script>',
   notes: 'the password is swordfish',
   model_name: '/home/jo/models/tiny',
-  settings: { learning_rate: 2e-4, reward_model: 'C:\\models\\judge' },
+  settings: {
+    learning_rate: 2e-4,
+    reward_model: 'C:\\models\\judge',
+    graders: [{ grader: { type: 'hone_length', name: 'brief' }, weight: 1 }],
+    golden_prompts: ['Hello', { prompt: 'Be quiet', reference: '' }],
+  },
   metrics: { final_loss: 0.5612, eval_loss: 0.534 },
   verdict: {
     verified: true,
@@ -57,6 +62,8 @@ test('a report has verdict, charts, figures, settings and the digest of the data
     '<td><bdi>0.5612</bdi></td>',
     data.sha256,
     'Learning rate',
+    '<bdi>brief</bdi>',
+    '<bdi>Hello, Be quiet</bdi>',
   ]) {
     assert.ok(report.includes(part), part);
   }
@@ -65,6 +72,15 @@ test('a report has verdict, charts, figures, settings and the digest of the data
   for (const secret of ['swordfish', '/home/jo', 'C:\\']) assert.not.match(report, secret);
   assert.match(report, 'base <bdi>tiny</bdi>');
   assert.match(report, '<bdi>judge</bdi>');
+});
+
+test('the score of a grader is told before the loss', () => {
+  const metric = { name: 'grader:brief', base: 0.2, tuned: 0.9 };
+  const report = runReport(
+    { job: { ...job, verdict: { ...job.verdict, metric } } as typeof job, series, data },
+    false,
+  );
+  assert.ok(report.indexOf('brief (grader): 0.2') < report.indexOf('Evaluation loss: 2.31'));
 });
 
 test('prompts and answers are in it if that is wanted, escaped', () => {

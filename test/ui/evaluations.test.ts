@@ -153,7 +153,7 @@ test('two models are scored on a dataset from its page, with their progress, and
   await page.getByLabel('Rows', { exact: true }).fill('0');
   assert.ok(await start.isDisabled());
   await page.getByLabel('Rows', { exact: true }).fill('3');
-  await page.getByLabel('Syntax of tools').selectOption('hermes');
+  await page.getByLabel('Tool syntax').selectOption('hermes');
   const row = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id }) });
   for (const [id, model] of [
     ['eval_8', tinyModel('llama')],

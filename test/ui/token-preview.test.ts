@@ -116,7 +116,7 @@ test('conversations are shown chat by chat, with what is learned', async () => {
   );
   // The syntax of Hermes takes the place of the template's own.
   await openGroup(page, 'Basics');
-  await page.getByLabel('Syntax of tools').selectOption('hermes');
+  await page.getByLabel('Tool syntax').selectOption('hermes');
   await keepPictures(page, 'syntax-of-tools');
   await page.getByRole('button', { name: 'Show tokens' }).click();
   await page.locator('.seen-row').waitFor({ timeout: 120_000 });

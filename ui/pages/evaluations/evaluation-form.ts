@@ -128,13 +128,15 @@ export class EvaluationForm extends LightElement {
   private _graderFields(): TemplateResult | typeof nothing {
     const known = graders.value.value ?? [];
     if (known.length === 0) return nothing;
-    return html`<fieldset class="row">
+    return html`<fieldset>
       <legend>Graders</legend>
-      ${known.map(({ name }) =>
-        checkField(nameText(name), this._graders.includes(name), (on) => {
-          this._graders = on ? [...this._graders, name] : this._graders.filter((other) => other !== name);
-        }),
-      )}
+      <div class="row wrap-row">
+        ${known.map(({ name }) =>
+          checkField(nameText(name), this._graders.includes(name), (on) => {
+            this._graders = on ? [...this._graders, name] : this._graders.filter((other) => other !== name);
+          }),
+        )}
+      </div>
     </fieldset>`;
   }
 

@@ -13,7 +13,17 @@ export const settingLabel = (name: string) =>
 
 /** A setting's value. */
 export const settingText = (value: unknown) =>
-  value == null ? 'automatic' : Array.isArray(value) ? value.join(', ') : withoutFolders(String(value));
+  value == null
+    ? 'automatic'
+    : Array.isArray(value)
+      ? value.map(entryText).join(', ')
+      : withoutFolders(String(value));
+
+/** An entry of a list: a text, a prompt with a test, or a grader with its weight. */
+const entryText = (entry: unknown): string => {
+  const { prompt, grader } = Object(entry) as { prompt?: string; grader?: { name?: string } };
+  return prompt ?? grader?.name ?? String(entry);
+};
 
 /** A text without the folders of this machine: of a path its last part. Names of the hub stay whole. */
 export const withoutFolders = (text: string): string =>

@@ -49,7 +49,7 @@ export function passedText(prompts: readonly Prompt[]): string {
   const tests = prompts.flatMap(({ test }) => test ?? []);
   if (tests.length === 0) return '';
   const passing = (side: Side) => tests.filter((test) => passes(test, side)).length;
-  return `${passing('tuned')} of ${tests.length} ${tests.length === 1 ? 'prompt' : 'prompts'} pass, ${passing('base')} before`;
+  return `${passing('tuned')} of ${tests.length} prompts pass, ${passing('base')} before`;
 }
 
 type Side = 'base' | 'tuned';
