@@ -1,4 +1,8 @@
-/** Graders choose: the best trial of a sweep and what a run is judged by. */
+/** Graders choose: the best trial of a sweep, what a run is judged by, and the better of two evaluations. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -167,6 +171,67 @@ test('golden prompts are tested by a grader or by their reference, before and af
   // What a run was started with starts another one.
   assert.is((await start({ golden_prompts: job.settings.golden_prompts })).status, 200);
   await untilEnded(service);
+});
+
+test('a judge says, in both orders, which of two evaluations has the better answers', async () => {
+  // Prefers the answer that comes first wherever the two differ, which is no opinion.
+  let asked = 0;
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse((await text(request)) || '{}');
+    const content = JSON.stringify({ reasoning: 'it is first', result: 'A' });
+    if (request.method === 'POST') {
+      asked += 1;
+      assert.match(body.messages[0].content, 'by these criteria: It is short.');
+    }
+    response.end(
+      JSON.stringify(
+        request.method === 'GET' ? { data: [{ id: 'judge-1' }] } : { choices: [{ message: { content } }] },
+      ),
+    );
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const judge = {
+    ...{ type: 'score_model', name: 'judge', model: 'judge-1', base_url },
+    input: [{ role: 'user', content: '{{sample.output_text}}' }],
+  };
+  assert.is((await service.call('POST', '/api/graders', judge)).status, 200);
+  const { model_id: model } = (await service.call('GET', '/api/jobs')).body.jobs[0];
+  const evaluations: string[] = [];
+  for (const as_base of [false, true]) {
+    const ask = { dataset: 'held-out.jsonl', model, as_base, rows: 4 };
+    const { body } = await service.call('POST', '/api/evaluations', ask);
+    await until(async () => {
+      const { body: now } = await service.call('GET', `/api/evaluations/${body.evaluation_id}`);
+      return now.state === 'completed';
+    }, 'the evaluation has ended');
+    evaluations.push(body.evaluation_id);
+  }
+  const request = { evaluations, judge: 'judge', criteria: 'It is short.', rows: 3 };
+  const { status, body } = await service.call('POST', '/api/evaluations/pairs', request);
+  assert.is(status, 200, JSON.stringify(body));
+  assert.equal(body.summary, { first: 0, second: 0, tie: 3, agreement: 0 });
+  assert.equal(
+    body.pairs.map(({ line, better, consistent }: Json) => [line, better, consistent]),
+    [1, 2, 3].map((line) => [line, 'tie', false]),
+  );
+  assert.match(body.pairs[0].explanation, /A: it is first\nin the other order A/);
+  assert.ok(asked > 0 && asked <= 6);
+  const told: [object, RegExp][] = [
+    [{ judge: 'alike' }, /alike asks no model; name a grader of the type score_model or label_model/],
+    [{ judge: 'unknown' }, /There is no grader unknown/],
+    [{ evaluations: [evaluations[0], 'eval_1'] }, /cannot be compared/],
+    [{ evaluations: [evaluations[0]] }, /two evaluations/],
+    [{ rows: 1_000 }, /at most 100/],
+  ];
+  for (const [changes, words] of told) {
+    const refused = await service.call('POST', '/api/evaluations/pairs', { ...request, ...changes });
+    assert.ok(refused.status === 400 || refused.status === 404, JSON.stringify(refused.body));
+    assert.match(JSON.stringify(refused.body), words);
+  }
+  server.close();
+  const gone = await service.call('POST', '/api/evaluations/pairs', request);
+  assert.match(JSON.stringify([gone.status, gone.body]), /400.*cannot be reached/);
 });
 
 test.run();

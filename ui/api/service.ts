@@ -158,6 +158,7 @@ export const service = {
   evaluations: async () => (await call('GET /api/evaluations')).evaluations,
   evaluation: (id: string) => call('GET /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
   startEvaluation: (body: EvaluationBody) => call('POST /api/evaluations', { body }),
+  judgePairs: (body: Body<'POST /api/evaluations/pairs'>) => call('POST /api/evaluations/pairs', { body }),
   removeEvaluation: (id: string) =>
     call('DELETE /api/evaluations/{evaluation_id}', { path: { evaluation_id: id } }),
 

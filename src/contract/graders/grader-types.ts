@@ -16,6 +16,11 @@ export const graderTypes = [
 ] as const;
 export type GraderType = (typeof graderTypes)[number];
 
+/** The types that ask a model. */
+export const judgeTypes = ['score_model', 'label_model'] as const satisfies readonly GraderType[];
+export const isJudge = ({ type }: { readonly type: GraderType }): boolean =>
+  judgeTypes.some((one) => one === type);
+
 /** How `string_check` compares. */
 export const stringOperations = ['eq', 'ne', 'like', 'ilike'] as const;
 
@@ -45,8 +50,8 @@ export const graderName = /^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,63}$/u;
 export const graderNameRule =
   'must have 1 to 64 letters, digits, spaces, dots, underscores and hyphens, a letter or digit first';
 
-/** At most so many graders score an evaluation, and so many rows are tested at once. */
-export const graderBounds = { ofEvaluation: 16, testedRows: 100 } as const;
+/** At most so many graders score an evaluation, and so many rows are tested or judged in pairs at once; usual pairs. */
+export const graderBounds = { ofEvaluation: 16, testedRows: 100, usualPairs: 20 } as const;
 
 /** The figure of an evaluation that a grader gives: its mean over the rows. */
 export const graderFigure = (name: string): string => `grader:${name}`;

@@ -1,12 +1,20 @@
+import { isJudge, judgeTypes } from '../../contract/graders/grader-types.ts';
 import { missingColumn } from '../../contract/graders/templates.ts';
 import type { GraderRow, GraderStore } from '../../db/tables/graders.ts';
 import { AppError } from '../../errors.ts';
 import { refusal, refusalOf } from '../../faults.ts';
-import { type GradedRow, gradeRows, type Score } from '../../trainer/grading/grade.ts';
+import {
+  type AnswerPair,
+  type GradedRow,
+  gradeRows,
+  type JudgedPairs,
+  judgePairs,
+  type Score,
+} from '../../trainer/grading/grade.ts';
 import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
 import { type GraderDefinition, partsOf } from './grader-definition.ts';
 
-export { type GradedRow, type Score, score } from '../../trainer/grading/grade.ts';
+export { type GradedRow, judgedPairs, type Score, score } from '../../trainer/grading/grade.ts';
 
 /** A stored grader. */
 export interface Grader extends GraderRow {
@@ -44,6 +52,16 @@ export interface Graders {
     rows: readonly GradedRow[],
     signal: AbortSignal,
   ): Promise<{ readonly scores: readonly (readonly Score[])[] } & Pick<GraderRun, 'usage'>>;
+  /**
+   * Which answer of each pair the model of a stored judge finds better, by some criteria if there are any.
+   * @throws AppError `not_found`, or `invalid` for a grader that asks no model, or whose model cannot be asked.
+   */
+  prefer(
+    judge: string,
+    criteria: string | null,
+    pairs: readonly AnswerPair[],
+    signal: AbortSignal,
+  ): Promise<JudgedPairs>;
   /** The score of one row, with the tokens that judges took by model. @throws AppError `invalid` for a wrong definition. */
   run(definition: GraderDefinition, row: GradedRow, signal: AbortSignal): Promise<GraderRun>;
 }
@@ -165,9 +183,22 @@ export function createGraders({
       return { scores, usage: answer.usage };
     },
 
+    async prefer(name, criteria, pairs, signal) {
+      const judge = { ...judgeOf(get(name)), criteria };
+      const answer = await judgePairs(command, { judge, pairs }, { folder, timeoutMs, signal });
+      if (answer.fault !== null) throw refusalOf('judge', answer.fault);
+      return answer;
+    },
+
     async run(definition, row, signal) {
       const { scores, usage } = await grade(definition, [row], signal);
       return { score: scores[0] as Score, usage };
     },
   };
+}
+
+/** A grader that asks a model. @throws AppError `invalid` for another one. */
+function judgeOf({ name, definition }: Grader): GraderDefinition {
+  if (isJudge(definition)) return definition;
+  throw refusalOf('judge', `${name} asks no model; name a grader of the type ${judgeTypes.join(' or ')}`);
 }

@@ -17,6 +17,7 @@ from trainer.grading import judge, judge_server
 from trainer.grading.grade import grade_all
 from trainer.grading.judge import label_model, pairwise, score_model, summary
 from trainer.grading.judge_server import JudgeError
+from trainer.grading.main import judged_pairs
 from trainer.grading.score import GraderError, Sample
 
 KEY = "sk-a-secret"
@@ -312,3 +313,17 @@ def test_pairs_are_judged_in_both_orders(server: JudgeServer) -> None:
     partial = pairwise(asked, "Say it again.", "one", "two")
     assert (partial.better, partial.consistent) == ("tie", False)
     assert summary([*told, partial]) == {"first": 1, "second": 1, "tie": 2, "agreement": 0.75}
+
+
+def test_a_pair_that_cannot_be_judged_is_told_beside_the_others(server: JudgeServer) -> None:
+    def refuses(body: dict[str, Any]) -> Answer:
+        return (400, {}, {"error": {"message": "no"}}) if "Refuse" in str(body) else verdict("tie")
+
+    server.answers = [refuses]
+    pairs = [{"request": text, "first": "one", "second": "two"} for text in ("Judge this.", "Refuse this.")]
+    told = judged_pairs(grader(server), pairs)
+    assert told["summary"] == {"first": 0, "second": 0, "tie": 1, "agreement": 1}
+    assert [one["better"] for one in told["pairs"]] == ["tie", None]
+    assert "no" in told["pairs"][1]["explanation"]
+    server.models = (200, {}, {"data": [{"id": "other"}]})
+    assert "has no model judge-1" in judged_pairs(grader(server), pairs)["fault"]

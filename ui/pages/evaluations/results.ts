@@ -19,6 +19,7 @@ import { copyLink } from '../../views/copy-link.ts';
 import { evaluationName, evaluationState, figureText } from '../../views/evaluation-words.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import '../../views/report-button.ts';
+import './answer-pairs.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
 
 const refreshMs = 1_000;
@@ -108,7 +109,9 @@ export class EvaluationResults extends LightElement {
       ${found.map(({ error, name }) => (error === null ? nothing : errorPanel({ title: `${name} was not scored`, cause: error })))}
       ${why === null ? nothing : html`<p class="warning"><bdi>${why}</bdi></p>`}
       ${[...new Set(found.flatMap(({ warnings }) => warnings))].map((text) => html`<p class="note wrap"><bdi>${text}</bdi></p>`)}
-      ${figuresCard(found, why === null)} ${why === null ? this._rows(found) : nothing}
+      ${figuresCard(found, why === null)}
+      ${found.length === 2 && why === null && found.every(({ state }) => state === 'completed') ? html`<hone-answer-pairs .evaluations=${found}></hone-answer-pairs>` : nothing}
+      ${why === null ? this._rows(found) : nothing}
     `;
   }
 

@@ -53,6 +53,18 @@ const queuedEvaluation = {
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/evaluations': queuedEvaluation,
+  'POST /api/evaluations/pairs': {
+    summary: { first: 12, second: 5, tie: 3, agreement: 0.9 },
+    pairs: [
+      {
+        line: 1,
+        prompt: 'My bank says that you took the same fee two times in one day.',
+        better: 'first',
+        consistent: true,
+        explanation: 'A: It says what will happen.\nin the other order B: It says what will happen.',
+      },
+    ],
+  },
   'GET /api/evaluations': { evaluations: [evaluation] },
   'GET /api/evaluations/{evaluation_id}': evaluationDetail,
   'DELETE /api/evaluations/{evaluation_id}': {

@@ -1,4 +1,6 @@
+import type * as v from 'valibot';
 import { deletionQuery } from '../../../domain/bin/deletion-query.ts';
+import { answerPairs } from '../../../domain/evaluations/answer-pairs.ts';
 import {
   evaluationExample,
   evaluationPaths,
@@ -6,14 +8,14 @@ import {
 } from '../../../domain/evaluations/evaluation-request.ts';
 import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
-import { deletion, errorBody, tag } from '../common.ts';
+import { deletion, errorBody, refused, tag } from '../common.ts';
 import { evaluationNumber, presentDetail, presentEvaluation } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const noEvaluation: ResponseDoc = { description: 'Evaluation not found', schema: errorBody };
 
 /** Evaluations: datasets that are scored with a model, a checkpoint or a base model. */
-export function evaluationRoutes({ evaluations }: Services) {
+export function evaluationRoutes({ evaluations, graders }: Services) {
   const detail = (id: number) => presentDetail(evaluations, id);
   return [
     route({
@@ -32,6 +34,30 @@ export function evaluationRoutes({ evaluations }: Services) {
         409: { description: 'The queue is full', schema: errorBody },
       },
       handle: async ({ body }) => detail((await evaluations.start(body)).id),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/evaluations/pairs',
+      tag,
+      summary: 'Ask a judge, in both orders, which of two evaluations has the better answers',
+      body: s.pairsRequest,
+      bodyExample: { evaluations: ['eval_1', 'eval_2'], judge: 'helpful', criteria: 'It is shorter.' },
+      responses: {
+        200: { description: 'How often each one is better, and the pairs', schema: s.pairs },
+        400: refused,
+        404: { description: 'Evaluation or grader not found', schema: errorBody },
+      },
+      async handle({ body, exchange }) {
+        const rows = answerPairs(evaluations, body.evaluations.map(evaluationNumber), body.rows);
+        const { summary, pairs } = await graders.prefer(
+          body.judge,
+          body.criteria ?? null,
+          rows,
+          exchange.signal,
+        );
+        const told = rows.map(({ line, request }, at) => ({ line, prompt: request, ...pairs[at] }));
+        return { summary, pairs: told as v.InferOutput<typeof s.pairs>['pairs'] };
+      },
     }),
     route({
       method: 'GET',

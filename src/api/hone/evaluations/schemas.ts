@@ -1,7 +1,9 @@
 import * as v from 'valibot';
 import { evaluationStates } from '../../../contract/evaluations.ts';
+import { graderBounds } from '../../../contract/graders/grader-types.ts';
 import { phaseNames } from '../../../contract/jobs.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
+import { judgedPairs } from '../../../domain/graders/graders.ts';
 
 const figures = v.record(v.string(), v.nullable(v.number()));
 const summary = {
@@ -48,6 +50,45 @@ const result = v.object({
   figures,
   /** What each grader says of its score, by its name. */
   notes: v.optional(v.record(v.string(), v.string())),
+});
+/** Two evaluations, and who judges their answers. */
+export const pairsRequest = v.strictObject({
+  evaluations: v.pipe(
+    v.array(v.string()),
+    v.length(2, 'must name two evaluations'),
+    v.description('Two evaluations of the same rows.'),
+  ),
+  judge: v.pipe(
+    v.string(),
+    v.description('A stored grader of the type `score_model` or `label_model`, whose model is asked.'),
+  ),
+  criteria: v.pipe(
+    v.optional(v.nullable(v.pipe(v.string(), v.maxLength(10_000)))),
+    v.description('What makes an answer better. Default: the judge decides.'),
+  ),
+  rows: v.pipe(
+    v.optional(
+      v.pipe(
+        v.number(),
+        v.integer('must be a whole number'),
+        v.minValue(1, 'must be at least 1'),
+        v.maxValue(graderBounds.testedRows, `must be at most ${graderBounds.testedRows}`),
+      ),
+      graderBounds.usualPairs,
+    ),
+    v.description('How many of the first rows are judged.'),
+  ),
+});
+const { entries: judged } = judgedPairs;
+export const pairs = v.object({
+  summary: judged.summary,
+  pairs: v.array(
+    v.object({
+      line: v.number(),
+      prompt: v.string(),
+      ...judged.pairs.item.entries,
+    }),
+  ),
 });
 export const evaluationList = v.object({ evaluations: v.array(v.object(summary)) });
 export const evaluation = v.object({
