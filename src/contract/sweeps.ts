@@ -1,3 +1,4 @@
+import { graderOf } from './graders/grader-types.ts';
 import type { SettingName } from './settings.ts';
 
 /** The states of a sweep. */
@@ -46,6 +47,6 @@ export const usualTrials = 20;
 /** The metric of a request that names none; every training with validation reports it. */
 export const usualMetric = 'eval_loss';
 
-/** Of a metric's values, smaller ones are better if it is an error. */
+/** Of a metric's values, smaller ones are better if it is an error. Scores of graders are none, whatever these are called. */
 export const directionOf = (metric: string): Direction =>
-  /loss|perplexity|error/.test(metric) ? 'minimize' : 'maximize';
+  graderOf(metric) === null && /loss|perplexity|error/.test(metric) ? 'minimize' : 'maximize';

@@ -1,5 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { directionOf } from '../../../src/contract/sweeps.ts';
 import { corners } from '../../../src/domain/sweeps/sweep-request.ts';
 
 const valuesOf = (space: NonNullable<Parameters<typeof corners>[0]['space']>, name: string) =>
@@ -27,6 +28,18 @@ test('words begin anew where another dimension has more of them', () => {
 test('nothing that varies is one request', () => {
   assert.is(corners({ space: {} }).length, 1);
   assert.is(corners({}).length, 1);
+});
+
+test('the grader of the metric is the first of every trial, and its score is maximized whatever it is called', () => {
+  const metric = 'grader:no errors';
+  const graders = (one: object) => corners({ space: {}, metric, ...one })[0]?.graders;
+  assert.equal(graders({}), ['no errors']);
+  assert.equal(graders({ graders: ['brief', { name: 'no errors', weight: 2 }] }), [
+    { name: 'no errors', weight: 2 },
+    'brief',
+  ]);
+  assert.equal(graders({ graders: ['brief'], strategy: 'grpo' }), ['brief']);
+  assert.equal([metric, 'eval_loss'].map(directionOf), ['maximize', 'minimize']);
 });
 
 test.run();
