@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
 import type { ModelReferences } from '../fine-tuning/model-references.ts';
+import { partsOf } from '../graders/grader-definition.ts';
 import type { GradedRow, Graders } from '../graders/graders.ts';
 import type { Playground, PlaygroundAnswer } from '../playground/playground.ts';
 import { type Asks, messagesFor } from './asks.ts';
@@ -17,9 +18,10 @@ import {
 } from './output-item.ts';
 import { withItems } from './run-results.ts';
 
-/** So many rows are answered at once, and so many are scored and stored together. */
+/** So many rows are answered at once. */
 const atOnce = 4;
-const together = { asked: 16, given: 200 } as const;
+/** So many are scored and stored together, with a model that answers or judges, and without. Each time a process starts. */
+const together = { withModel: 32, without: 1000 } as const;
 /** Before a model that has too many requests is asked again. */
 const busyMs = 1000;
 
@@ -52,9 +54,11 @@ export function createEvalRunner(options: EvalRunnerOptions): EvalRunner {
     let run: EvalRun = { ...(evals.getRun(id) as EvalRun), status: 'in_progress' };
     const asks = evals.asksOf(id) as Asks | null;
     const criteria = criteriaOf(evals.get(run.eval_id) as Eval);
+    const hasModel = asks !== null || criteria.some((one) => partsOf(one).some((part) => 'model' in part));
+    const count = hasModel ? together.withModel : together.without;
     evals.putRun(run);
     for (;;) {
-      const waiting = evals.waiting(id, asks === null ? together.given : together.asked);
+      const waiting = evals.waiting(id, count);
       if (waiting.length === 0) break;
       const answers: Answered[] = await inLanes(waiting, atOnce, async (one) => {
         const row = one.row as WaitingRow;
