@@ -98,7 +98,7 @@ test('a sweep is started for the score of a grader, which its page tells of each
   assert.is(await page.getByLabel('Metric').inputValue(), 'grader:brief');
   const [direction] = await page.getByLabel('Better').locator('option').allTextContents();
   assert.is(direction, 'automatic (higher is better)');
-  await page.getByLabel('Trials').fill('2');
+  await page.getByRole('textbox', { name: 'Trials' }).fill('2');
   await keepPictures(page, 'graders-sweep-form');
   await page.getByRole('button', { name: 'Start sweep' }).click();
   await sees(page, /brief \(grader\)/);
