@@ -30,6 +30,16 @@ export interface Evals {
   readonly runs: EvalRuns;
 }
 
+/** Graders in which more than their fields may be wrong, which a process finds out (trainer/grading/grade.py). */
+const checkedTypes: ReadonlySet<string> = new Set([
+  'multi',
+  'python',
+  'score_model',
+  'label_model',
+  'hone_json_schema',
+  'hone_regex',
+]);
+
 const sampleSchema = {
   type: 'object',
   properties: { output_text: { type: 'string' }, output_tools: { type: 'array' } },
@@ -53,7 +63,7 @@ export function createEvals(options: Omit<EvalRunsOptions, 'get'>): Evals {
         const msg = `is no JSON schema: ${error.message.slice(0, 300)}`;
         throw refusal([{ loc: ['body', 'data_source_config', 'item_schema'], msg, type: 'value_error' }]);
       });
-      await graders.scoreAll(criteria, [], signal);
+      if (criteria.some(({ type }) => checkedTypes.has(type))) await graders.scoreAll(criteria, [], signal);
       const made: Eval = {
         id: newId('eval'),
         object: 'eval',
