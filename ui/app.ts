@@ -3,7 +3,7 @@ import { customElement, state } from 'lit/decorators.js';
 import { focusHeading } from './elements/lost-focus.ts';
 import { empty } from './elements/parts.ts';
 import { readPage } from './read-page.ts';
-import { currentJobId, router, runOf } from './state/app.ts';
+import { currentJobId, router, runOf, toasts } from './state/app.ts';
 import { phaseName, stateName } from './state/runs/job-words.ts';
 import { nameTab, showInTab } from './state/runs/tab-progress.ts';
 import { isSignInNeeded, session } from './state/session.ts';
@@ -68,9 +68,11 @@ export class App extends LightElement {
     const isFirst = this._shown === null;
     this._shown = path;
     nameTab(pageTitle(segments));
-    if (isFirst) return;
-    // Screen readers continue at the heading of the new page.
-    void reading.then(() => requestAnimationFrame(focusHeading));
+    void reading.then((isRead) => {
+      if (!isRead) toasts.show('This page could not be loaded. Reload the window to try again.', 'error');
+      // Screen readers continue at the heading of the new page.
+      else if (!isFirst) requestAnimationFrame(focusHeading);
+    });
   }
 
   protected override render(): TemplateResult {

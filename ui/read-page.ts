@@ -2,12 +2,16 @@
 const later =
   /^(access|datasets\/openai|help|models\/(evaluations|graders)|settings|training\/(compare|sweeps))(\/|$)/;
 
-/** Resolves once the page of an address can be shown, or cannot be read: then it is tried again the next time. */
-export async function readPage(segments: readonly string[]): Promise<void> {
+/**
+ * Reads the page of an address, unless it is there.
+ * @returns whether it can be shown: it is gone where a newer version is served, or the service cannot be reached.
+ */
+export async function readPage(segments: readonly string[]): Promise<boolean> {
   try {
     if (segments[0] === 'playground') await import('./pages/playground/playground.ts');
     else if (later.test(segments.join('/'))) await import('./later-pages.ts');
+    return true;
   } catch {
-    // The banner tells that the service cannot be reached.
+    return false;
   }
 }

@@ -14,7 +14,7 @@ import {
   until,
   untilEnded,
 } from '../service.ts';
-import { closeBrowser, isLive, theBrowser } from './browser.ts';
+import { closeBrowser, isLive, sees, theBrowser } from './browser.ts';
 
 let service: TestService;
 
@@ -118,6 +118,21 @@ test('the files of the first view take at most 140 kB, which leaves 10 for the a
   const bytes = files.map((name) => statSync(join(folder, `${name}.br`)).size);
   const sum = bytes.reduce((all, one) => all + one, 0);
   assert.ok(sum <= 140_000, `${sum}: read a page when it is first opened, as ui/later-pages.ts does`);
+});
+
+test('a page that cannot be loaded says so', async () => {
+  const context = await (await theBrowser()).newContext();
+  const page = await context.newPage();
+  await page.route(/later-pages-\w+\.js$/, (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${service.url}/`);
+  await isLive(page);
+  await page.getByRole('link', { name: 'Models', exact: true }).click();
+  await page.getByRole('link', { name: 'Graders', exact: true }).click();
+  await sees(page, 'This page could not be loaded. Reload the window to try again.');
+  await page.unrouteAll();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Graders', level: 1 }).waitFor();
+  await context.close();
 });
 
 test.run();
