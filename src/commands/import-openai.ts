@@ -110,7 +110,7 @@ function tell({ state, error, files, jobs, evals }: Move): void {
   for (const { id, name, state: at, runs, problem } of evals) {
     const where =
       at === 'stored'
-        ? `in /v1/evals, with ${runs} runs`
+        ? `in /v1/evals, with ${runs === 1 ? '1 run' : `${runs} runs`}`
         : at === 'listed'
           ? 'not downloaded'
           : 'not available';
