@@ -27,7 +27,7 @@ const job = {
     loss: { base: 2.31, tuned: 0.42 },
     metric: { name: 'rougeL', base: 0.18, tuned: 0.47 },
     reason: null,
-    retention: null,
+    retention: { loss: { base: 3.1, tuned: 3.6 }, kl: 0.4, advice: 'The model forgot some.', strengths: [] },
     judgement: {
       kind: 'learned',
       sentence: 'It learned: "yes" & more',
@@ -72,6 +72,8 @@ test('a report has verdict, charts, figures, settings and the digest of the data
   for (const secret of ['swordfish', '/home/jo', 'C:\\']) assert.not.match(report, secret);
   assert.match(report, 'base <bdi>tiny</bdi>');
   assert.match(report, '<bdi>judge</bdi>');
+  assert.match(report, '<li>Loss on general text: 3.10 → <b>3.60</b></li>');
+  assert.match(report, 'The model forgot some.');
 });
 
 test('the score of a grader is told before the loss', () => {

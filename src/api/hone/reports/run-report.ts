@@ -52,7 +52,7 @@ export function runReport({ job, series, data }: RunFacts, hasRows: boolean): st
 
 const row = (name: string, value: string): TableRow => ({ name, values: [value] });
 
-function verdictOf({ loss, metric, judgement, verified, reason }: Verdict): Markup {
+function verdictOf({ loss, metric, judgement, retention, verified, reason }: Verdict): Markup {
   const change = (
     name: string,
     { base, tuned }: { base: number | null; tuned: number },
@@ -67,9 +67,10 @@ function verdictOf({ loss, metric, judgement, verified, reason }: Verdict): Mark
 <p class="judgement">${judgement.sentence}</p>
 <ul>
 ${metric !== null && isOfGrader(metric.name) ? told.reverse() : told}
+${retention && change('Loss on general text', retention.loss, lossText)}
 ${verified === null ? null : markup`<li>${verified ? 'The exported file has the trained weights.' : 'The exported file was not verified.'}</li>`}
 </ul>
-${[...judgement.notes, ...(reason === null ? [] : [reason])].map((note) => markup`<p class="note">${withoutFolders(note)}</p>`)}
+${[...judgement.notes, reason, retention?.advice].filter((note) => note != null).map((note) => markup`<p class="note">${withoutFolders(note)}</p>`)}
 </section>`;
 }
 
