@@ -352,6 +352,7 @@ test('what is wrong with an eval or a run is told in the format of OpenAI', asyn
       /answer must be string/,
     ],
     [{ type: 'jsonl', source: { type: 'file_id', id: 'file-no' } }, 404, null],
+    [given([{ item: { answer: 'x' }, sample: [] as never }]), 400, /sample/],
     [{ type: 'completions', source: { type: 'stored_completions' }, model: 'tiny' }, 400, /source\.type$/],
     [{ type: 'responses', source: { type: 'responses' }, model: 'tiny' }, 400, /source\.type$/],
     [asked(1, { model: 'gpt-4.1' }), 404, null],

@@ -145,6 +145,7 @@ test('golden prompts are tested by a grader or by their reference, before and af
     [{ prompt: 'a' }, /must have a .*grader/],
     [{ prompt: 'a', grader: { type: 'unknown' } }, /golden_prompts/],
     [{ reference: 'a' }, /prompt/],
+    [{ prompt: 'a', reference: 'a', item: [] }, /item.*must be an object/],
   ];
   for (const [prompt, words] of told) {
     const { status, body } = await start({ golden_prompts: [prompt] });

@@ -2,18 +2,21 @@ import { readFile, stat } from 'node:fs/promises';
 import * as v from 'valibot';
 import type { EvalFileRow, EvalStore } from '../../db/tables/evals.ts';
 import { AppError } from '../../errors.ts';
+import { noArray } from '../graders/grader-definition.ts';
 import type { FineTuningFile } from './fine-tuning-file.ts';
 
 /** The most rows of a run of an eval, and the most bytes of a file of them. */
 export const evalBounds = { rows: 10_000, fileBytes: 32 * 2 ** 20 } as const;
 
-const anything = v.record(v.string(), v.unknown());
-const noList = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
+const anything = v.intersect([v.record(v.string(), v.unknown()), noArray]);
 /** A row of an eval, with what is known of the answer to it. */
 export const evalRow = v.strictObject({
-  item: v.intersect([anything, noList]),
+  item: anything,
   sample: v.nullish(
-    v.looseObject({ output_text: v.nullish(v.string()), output_tools: v.nullish(v.array(anything)) }),
+    v.intersect([
+      v.looseObject({ output_text: v.nullish(v.string()), output_tools: v.nullish(v.array(anything)) }),
+      noArray,
+    ]),
   ),
 });
 export type EvalRow = v.InferOutput<typeof evalRow>;

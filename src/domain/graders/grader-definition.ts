@@ -21,7 +21,7 @@ const template = v.pipe(
   }),
 );
 /** valibot's objects and records also accept arrays. */
-const noArray = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
+export const noArray = v.custom<object>((value) => !Array.isArray(value), 'must be an object');
 /** Also what evals and jobs of OpenAI's have. */
 const named = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256));
 const share = v.pipe(v.number(), v.minValue(0, 'must be at least 0'), v.maxValue(1, 'must be at most 1'));

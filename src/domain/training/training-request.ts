@@ -11,7 +11,7 @@ import {
   settingNames,
   settings,
 } from '../../contract/settings.ts';
-import { graderDefinition } from '../graders/grader-definition.ts';
+import { graderDefinition, noArray } from '../graders/grader-definition.ts';
 
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
 const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
@@ -68,7 +68,7 @@ const tested = (maxLength: number) =>
       reference: v.optional(text(maxLength)),
       grader: v.optional(textOr(64, graderDefinition)),
       threshold: v.optional(v.pipe(v.number(), v.finite('must be a finite number'))),
-      item: v.optional(v.record(v.string(), v.unknown())),
+      item: v.optional(v.intersect([v.record(v.string(), v.unknown()), noArray])),
     }),
     v.check(
       ({ grader, reference }) => grader !== undefined || reference !== undefined,
