@@ -70,11 +70,13 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   await service.call('PUT', '/api/playground/chats/known', { model_id: modelId, turns: [turn] });
   const answered = { model: modelId, input: 'Hi', max_output_tokens: 1 };
   const { body: response } = await service.call('POST', '/v1/responses', answered);
+  const { body: kept } = await service.call('GET', '/api/datasets/support.jsonl/versions');
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
     ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
     ...{ chat_id: 'known', line: '1', response_id: response.id },
     ...{ eval_id: evaluation.id, run_id: run.id, output_item_id: item.id },
+    sha256: kept.versions[0].sha256,
   };
   /** What this service has none of, or what is asked below. */
   const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;

@@ -10,7 +10,7 @@ which of them keeps more, without another training.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from trainer.data.encode import IGNORED, encode_conversations, text_start, whole_text
@@ -36,6 +36,8 @@ MUCH = 0.2
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Most tokens of a passage or a conversation: eight of them are read whole (`reference.POSITIONS`).
 LONGEST = 64
+# What is computed at a time: 16 MiB in double precision, so that it takes less memory than a step did.
+LOGITS = 1 << 21
 
 
 def retention(job: Job, result: Trained) -> dict[str, float]:
@@ -111,6 +113,10 @@ def _answers(tokenizer: PreTrainedTokenizerBase, template: Template, longest: in
     return [(ids, labels) for ids, labels in found if any(label != IGNORED for label in labels)]
 
 
+def _groups(model: PeftModel, rows: Rows) -> Iterator[list[tuple[list[int], list[int]]]]:
+    return in_groups(choose(rows), model.get_output_embeddings().weight.shape[0], LOGITS)
+
+
 def _at(model: PeftModel, strength: float, group: list[tuple[list[int], list[int]]]) -> list[Tensor]:
     """The predictions with the adapter at this strength."""
     from peft.helpers import rescale_adapter_scale
@@ -125,7 +131,7 @@ def _at(model: PeftModel, strength: float, group: list[tuple[list[int], list[int
 def _loss(model: PeftModel, rows: Rows, strength: float, beat: Callable[[], None]) -> float:
     """The mean negative log-likelihood of the labels."""
     nats, tokens = 0.0, 0
-    for group in in_groups(choose(rows), model.get_output_embeddings().weight.shape[0]):
+    for group in _groups(model, rows):
         beat()
         for predicted, wanted in zip(_at(model, strength, group), following(group), strict=True):
             nats -= float(predicted.gather(-1, wanted[:, None]).sum())
@@ -138,7 +144,7 @@ def _divergence(model: PeftModel, rows: Rows, beat: Callable[[], None]) -> float
     from torch.nn.functional import kl_div
 
     nats, tokens = 0.0, 0
-    for group in in_groups(choose(rows), model.get_output_embeddings().weight.shape[0]):
+    for group in _groups(model, rows):
         beat()
         pairs = zip(_at(model, 1.0, group), _at(model, 0.0, group), strict=True)
         for tuned, base in pairs:

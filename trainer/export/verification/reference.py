@@ -178,10 +178,10 @@ def choose(rows: Sequence[tuple[list[int], list[int] | None]]) -> list[tuple[lis
 
 
 def in_groups(
-    rows: list[tuple[list[int], list[int]]], vocabulary: int
+    rows: list[tuple[list[int], list[int]]], vocabulary: int, logits: int = LOGITS
 ) -> Iterator[list[tuple[list[int], list[int]]]]:
-    """Rows of similar length whose padded batch has at most TOKENS tokens and LOGITS logits."""
-    most = min(TOKENS, LOGITS // vocabulary)
+    """Rows of similar length whose padded batch has at most TOKENS tokens and `logits` logits, or one row."""
+    most = min(TOKENS, logits // vocabulary)
     group: list[tuple[list[int], list[int]]] = []
     for row in sorted(rows, key=lambda row: len(row[0])):
         if group and (len(group) + 1) * len(row[0]) > most:
