@@ -7,7 +7,7 @@ import { quickRequest, startService, type TestService, trainersOf, until, untilE
 /** How far the estimate may lie from the peak, either way. */
 export const factor = 1.5;
 /** The same for what a larger step adds to a smaller one, where the libraries' own memory does not help. */
-export const growthFactor = 2;
+export const growthFactor = 2.5;
 
 /** A service with long rows to train on. */
 export async function estimatingService(): Promise<TestService> {
@@ -26,8 +26,8 @@ interface Peak {
   /** The most that a process has held so far, in bytes. */
   readonly peak: number;
   /**
-   * That without what it has mapped of files. How much of a library is resident once a part of it is read depends on the page
-   * cache, by hundreds of megabytes.
+   * The most that was seen without what it has mapped of files. How much of a library is resident once a part of it is read
+   * depends on the page cache, by hundreds of megabytes, and grows until the end.
    */
   readonly own: number;
 }
@@ -37,7 +37,7 @@ function peakOf(pid: number): Peak {
   if (existsSync(status)) {
     const text = readFileSync(status, 'utf8');
     const bytes = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) * 1024;
-    return { peak: bytes('VmHWM'), own: bytes('VmHWM') - bytes('RssFile') };
+    return { peak: bytes('VmHWM'), own: bytes('RssAnon') + bytes('RssShmem') };
   }
   const peak = Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024;
   return { peak, own: peak };
@@ -60,16 +60,16 @@ export async function measure(service: TestService, changes: object): Promise<Pe
   let most: Peak = { peak: 0, own: 0 };
   const watch = setInterval(() => {
     try {
-      const found = peakOf(pid);
-      if (found.peak > most.peak) most = found;
+      const { peak, own } = peakOf(pid);
+      most = { peak: Math.max(most.peak, peak), own: Math.max(most.own, own) };
     } catch {
       // It has just ended.
     }
-  }, 200);
+  }, 20);
   const ended = await untilEnded(service).finally(() => clearInterval(watch));
   assert.is(ended.status, 'completed', JSON.stringify(ended));
   console.log(
-    `    estimated ${Math.round(body.memory.total_bytes / 1e6)} MB, took ${Math.round(most.peak / 1e6)} MB`,
+    `    estimated ${Math.round(body.memory.total_bytes / 1e6)} MB, took ${Math.round(most.peak / 1e6)} MB, ${Math.round(most.own / 1e6)} MB of it its own`,
   );
   return { ...most, estimated: body.memory.total_bytes };
 }
