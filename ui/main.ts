@@ -8,6 +8,7 @@ import { keepLostFocus } from './elements/lost-focus.ts';
 import { closeMenus } from './elements/menu.ts';
 import './elements/toasts.ts';
 import './app.ts';
+import { readAllPages } from './read-page.ts';
 import { connect } from './state/app.ts';
 import { announceEnds } from './state/end-notices.ts';
 import { listenToDrops } from './views/shell/drops.ts';
@@ -17,3 +18,5 @@ closeMenus();
 keepLostFocus();
 listenToDrops();
 connect();
+// After the first view, which does without them.
+setTimeout(readAllPages, 3_000);

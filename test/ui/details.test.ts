@@ -212,6 +212,8 @@ test('a service that went away leaves what is known, says since when, and what t
   const { page } = await openPage(other.url, '/');
   await sees(page, 'Live');
   await sees(page, 'CPU cores');
+  // The pages that the first view does without come a little later.
+  await page.waitForFunction(() => customElements.get('hone-evaluations') !== undefined);
   await other.end('SIGKILL');
   await sees(page, /Stale since \d\d:\d\d:\d\d/);
   await sees(page, /Hone has not answered since \d\d:\d\d/);

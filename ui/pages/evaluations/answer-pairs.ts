@@ -94,10 +94,10 @@ export class AnswerPairs extends LightElement {
   }
 
   private _result({ summary, pairs }: Judged): TemplateResult {
-    const [first, second] = this.evaluations.map(evaluationName);
+    const [first = nothing, second = nothing] = this.evaluations.map(evaluationName);
     const failed = pairs.filter(({ better }) => better === null).length;
-    const words = { first, second, tie: 'Neither' };
-    const better = (name: TemplateResult | undefined, count: number) =>
+    const words = { first, second, tie: 'Neither' } as const;
+    const better = (name: TemplateResult | typeof nothing, count: number) =>
       html`<div class="figure"><dt>${name} is better</dt><dd>${count}</dd></div>`;
     return html`<dl class="figures-grid">
         ${better(first, summary.first)} ${better(second, summary.second)} ${figure('Neither', String(summary.tie))}
