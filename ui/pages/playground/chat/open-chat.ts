@@ -24,6 +24,8 @@ export class OpenChat implements ReactiveController {
   #list = new ChatList('');
   #unlist: (() => void) | null = null;
   #unfollow: (() => void) | null = null;
+  /** What is being done with chats. */
+  #doing: Promise<void> = Promise.resolve();
   #modelId = '';
   /** The name that the chat is being given. */
   #renaming: string | null = null;
@@ -99,15 +101,18 @@ export class OpenChat implements ReactiveController {
     this.#unfollow = null;
   }
 
-  /** Does something with the open chat, once all of it is stored; tells if it fails. */
-  async #withStored(work: (chatId: string) => Promise<void>): Promise<void> {
+  /** Does something with the open chat, once all of it is stored and what was asked for before is done; tells if it fails. */
+  #withStored(work: (chatId: string) => Promise<void>): Promise<void> {
     const { talk } = this;
-    try {
-      await talk.remember();
-      await work(talk.chatId);
-    } catch (error) {
-      toasts.show(asServiceError(error).message, 'error');
-    }
+    this.#doing = this.#doing.then(async () => {
+      try {
+        await talk.remember();
+        await work(talk.chatId);
+      } catch (error) {
+        toasts.show(asServiceError(error).message, 'error');
+      }
+    });
+    return this.#doing;
   }
 
   #rename(): void {
