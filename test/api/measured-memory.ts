@@ -7,7 +7,7 @@ import { quickRequest, startService, type TestService, trainersOf, until, untilE
 /** How far the estimate may lie from the peak, either way. */
 export const factor = 1.5;
 /** The same for what a larger step adds to a smaller one, where the libraries' own memory does not help. */
-export const growthFactor = 2.5;
+export const growthFactor = 2;
 
 /** A service with long rows to train on. */
 export async function estimatingService(): Promise<TestService> {
@@ -65,7 +65,7 @@ export async function measure(service: TestService, changes: object): Promise<Pe
     } catch {
       // It has just ended.
     }
-  }, 20);
+  }, 5);
   const ended = await untilEnded(service).finally(() => clearInterval(watch));
   assert.is(ended.status, 'completed', JSON.stringify(ended));
   console.log(

@@ -86,8 +86,10 @@ def measure(
             if answers:
                 found["general/kl"] = _divergence(model, answers, beat)
             if after - before > MUCH:
+                known = {0.0: before, 1.0: after}
                 for strength in STRENGTHS:
-                    found[f"strength_{strength:g}/general_loss"] = _loss(model, passages, strength, beat)
+                    general = known.get(strength) or _loss(model, passages, strength, beat)
+                    found[f"strength_{strength:g}/general_loss"] = general
                     if labelled:
                         found[f"strength_{strength:g}/loss"] = _loss(model, labelled, strength, beat)
     finally:
