@@ -13,7 +13,10 @@ const VERBS = {
   generate: 'write the files that are generated from src/contract/',
   bench: 'run benchmarks   NAME…  --quick  --gpu  --json FILE',
   package: 'make the npm package hone-tune in build/',
+  setup: 'set up what is missing, and start nothing   STEP… sets up only these',
   key: 'manage access keys   add NAME [--scope full|train|inference] [--budget minutes=60,runs=3] | list | remove ID',
+  'judge-key': 'manage keys of judges on other servers   add URL | list | remove URL',
+  track: 'manage trackers of runs   add wandb|mlflow|trackio | key NAME | list | remove NAME',
   import: 'move fine-tuning files and jobs from OpenAI   openai [--list]',
   cluster: 'start or stop the head of a cluster on this machine   start [--host ADDRESS] [--port N] | stop',
   join: 'train for the cluster of another machine until Ctrl+C   HOST:PORT',
@@ -82,7 +85,13 @@ async function main() {
     return runClient(verb, args);
   }
   if (major === 20 && (verb === 'serve' || verb === 'demo')) console.error(END_OF_20);
-  const { setUp } = await import('./setup/set-up.mjs');
+  const { setUp, stepNames } = await import('./setup/set-up.mjs');
+  if (verb === 'setup') {
+    const unknown = args.find((name) => !stepNames.includes(name));
+    if (unknown === undefined) return (await setUp(verb, args)) ? 0 : 1;
+    console.error(`hone: there is no step "${unknown}". The steps are ${stepNames.join(', ')}.`);
+    return 2;
+  }
   const { runVerb } = await import('./setup/verbs.mjs');
   return (await setUp(verb)) ? runVerb(verb, args) : 1;
 }

@@ -38,7 +38,7 @@ const families: readonly (Family & { readonly goal: Goal })[] = [
     goal: { times: 3 },
   },
   {
-    ...{ ours: 'rlhf', peer: 'RLOOTrainer', library: 'trl', program: 'training_rloo.py', shape: 'policy' },
+    ...{ ours: 'rlhf', peer: 'RLOOTrainer', library: 'trl', program: 'training_policy.py', shape: 'policy' },
     top: { strategy: 'rlhf' },
     goal: { times: 2 },
   },
@@ -47,6 +47,13 @@ const families: readonly (Family & { readonly goal: Goal })[] = [
     shape: 'quantized',
     top: { strategy: 'qlora' },
     goal: { times: 3 },
+  },
+  {
+    ...{ ours: 'full', peer: 'SFTTrainer of all weights', library: 'trl', program: 'training_trl.py' },
+    shape: 'all-weights',
+    top: {},
+    changes: { adapter: 'full' },
+    goal: { times: 1.8 },
   },
   {
     ...{ ours: 'BERT', peer: 'Trainer', library: 'transformers', program: 'training_qa.py' },
@@ -129,8 +136,8 @@ export const scenario: Scenario = {
         ...{ ours, peer, metric: `${ours}: peak memory`, figure: 'memory', unit: 'MiB' },
         ...{ better: 'less', goal: { share: 1 } },
       },
-      // Most of a policy's time reads weights to write answers, a few at a time.
-      ...(ours === 'rlhf' ? [] : [shareOfProduct(ours)]),
+      // Most of a policy's time reads weights to write answers, a few at a time; all weights are float32.
+      ...(ours === 'rlhf' || ours === 'full' ? [] : [shareOfProduct(ours)]),
     ])
     .concat(
       {

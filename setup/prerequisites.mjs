@@ -161,8 +161,12 @@ export function missingPrerequisites(names) {
   return missing;
 }
 
-/** Whether an NVIDIA driver is installed, judged by its files, without starting a program. */
+/**
+ * Whether an NVIDIA driver is installed, judged by its files, without starting a program. `HONE_NVIDIA` (0 or 1) says it
+ * where an image is built, which gets the driver of the machine that it runs on.
+ */
 export function hasNvidiaDriver() {
+  if (process.env.HONE_NVIDIA) return process.env.HONE_NVIDIA === '1';
   if (process.platform === 'darwin') return false;
   if (windows) return existsSync(join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'nvcuda.dll'));
   const libraries = [

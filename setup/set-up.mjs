@@ -33,6 +33,7 @@ const plans = {
   stop: [[packages, bundles]],
   key: [[packages, bundles]],
   report: [[packages, bundles]],
+  track: [[packages, bundles], [python]],
   cluster: [[packages, bundles], forPython],
   join: [[packages, bundles], forPython],
   generate: [[packages]],
@@ -67,12 +68,19 @@ function isStale(step, verb) {
 const canMiss = (step, verb) =>
   step.optional && (!(verb === 'check' || verb.startsWith('test')) || step === chromium);
 
+/** The names of the steps of `hone setup`. */
+export const stepNames = service.flat().map(({ name }) => name);
+
 /**
  * Runs the steps that a command needs and that are missing or out of date.
+ * @param names of the only steps to run; all where there are none.
  * @returns whether the command can run; errors have been reported.
  */
-export async function setUp(verb) {
-  const lanes = plans[verb] ?? service;
+export async function setUp(verb, names = []) {
+  // In an image everything is there, and its files cannot be written.
+  if (process.env.HONE_IMAGE !== undefined) return true;
+  const isWanted = ({ name }) => names.length === 0 || names.includes(name);
+  const lanes = (plans[verb] ?? service).map((lane) => lane.filter(isWanted));
   if (!lanes.flat().some((step) => isStale(step, verb))) return true;
 
   const progress = createProgress();

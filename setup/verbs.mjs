@@ -8,6 +8,8 @@ const bundles = {
   serve: ['main.js', 'serve'],
   stop: ['main.js', 'stop'],
   key: ['main.js', 'key'],
+  'judge-key': ['main.js', 'judge-key'],
+  track: ['main.js', 'track'],
   import: ['main.js', 'import'],
   cluster: ['main.js', 'cluster'],
   join: ['main.js', 'join'],

@@ -15,7 +15,19 @@ import {
 } from './contract/access.ts';
 import { AppError } from './errors.ts';
 
-const verbs = ['serve', 'stop', 'key', 'import', 'cluster', 'join', 'mcp', 'doctor', 'report'] as const;
+const verbs = [
+  'serve',
+  'stop',
+  'key',
+  'judge-key',
+  'track',
+  'import',
+  'cluster',
+  'join',
+  'mcp',
+  'doctor',
+  'report',
+] as const;
 export type Verb = (typeof verbs)[number];
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** The HTTP engines (`src/http/engines`). */
@@ -31,12 +43,14 @@ export interface ClusterAddress {
 /** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
-  /** What follows the verbs `key`, `import`, `cluster`, `join` and `report`. */
+  /** What follows the verbs `key`, `track`, `import`, `cluster`, `join` and `report`. */
   readonly operands: readonly string[];
   /** The scope of a key that is added. */
   readonly keyScope: KeyScope;
   /** The budget of a key that is added; `null` for none. */
   readonly keyBudget: Budget | null;
+  /** Whether the answers to the requests of a key that is added are kept. */
+  readonly keyRecording: boolean;
   /** Whether `import` lists instead of moving. */
   readonly listOnly: boolean;
   /** Whether `doctor` prints JSON. */
@@ -79,6 +93,10 @@ export interface Config {
   readonly defaultBatchSize: number | null;
   /** The most trainings at once. */
   readonly parallel: number;
+  /** How long answers are kept that clients want to be kept, and how much of them. */
+  readonly answers: { readonly keepMs: number; readonly keepBytes: number };
+  /** Their database. */
+  readonly answersPath: string;
   /** Who is told when runs end, and the key that signs it; never printed. */
   readonly webhook: { readonly url: string; readonly key: Buffer | null } | null;
   /** `null` for the best one that works. */
@@ -98,6 +116,7 @@ export interface Config {
   readonly limits: Limits;
 }
 
+const dayMs = 24 * 3_600_000;
 /** Far more trainings at once than a machine has devices for. */
 const maxParallel = 64;
 
@@ -136,8 +155,13 @@ export interface Limits {
   /** How long a webhook's receiver may take, and the first wait between attempts. */
   readonly webhookTimeoutMs: number;
   readonly webhookBackoffMs: number;
+  /** How long a tracker may take after the end of a run. */
+  readonly trackerEndMs: number;
   /** The most trainings that wait in the queue. */
   readonly queuedJobs: number;
+  /** The most evals of OpenAI's API, and the most files of rows for them. */
+  readonly evals: number;
+  readonly evalFiles: number;
   /** The most requests to one model at a time, running and waiting. */
   readonly pendingAnswers: number;
   /** The most uploads at once; each takes about 5 MB of memory. */
@@ -178,13 +202,16 @@ const defaultLimits: Limits = {
   moveWaitMs: 300_000,
   webhookTimeoutMs: 10_000,
   webhookBackoffMs: 5_000,
+  trackerEndMs: 600_000,
   queuedJobs: 50,
+  evals: 1000,
+  evalFiles: 1000,
   pendingAnswers: 64,
   uploadsAtOnce: 32,
   backupEveryMs: 3_600_000,
   tidyMs: 3_600_000,
   budgetMs: 1_000,
-  binMs: 7 * 24 * 3_600_000,
+  binMs: 7 * dayMs,
   // It gives way where the disk is short, so only the time that deletions take argues for less.
   binBytes: null,
 };
@@ -357,6 +384,7 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
     json: values.json,
     keyScope: oneOf('--scope', values.scope, keyScopeNames),
     keyBudget: values.budget === undefined ? null : budget(values.budget),
+    keyRecording: values.record,
     host: values.host ?? (verb === 'cluster' ? '127.0.0.1' : '0.0.0.0'),
     port: integer('--port', values.port ?? (verb === 'cluster' ? '6379' : '8000'), 0, 65_535),
     logLevel: oneOf('--log-level', values['log-level'], logLevels),
@@ -386,6 +414,11 @@ export function readConfig(argv: readonly string[], environment: NodeJS.ProcessE
       values.parallel === undefined
         ? integer('SERVICE_PARALLEL', env.SERVICE_PARALLEL || '1', 1, maxParallel)
         : integer('--parallel', values.parallel, 1, maxParallel),
+    answers: {
+      keepMs: integer('HONE_ANSWERS_DAYS', env.HONE_ANSWERS_DAYS || '30', 1, 36_500) * dayMs,
+      keepBytes: integer('HONE_ANSWERS_MB', env.HONE_ANSWERS_MB || '1024', 1, 1_048_576) * 2 ** 20,
+    },
+    answersPath: join(dataDir, 'answers', 'answers.sqlite'),
     webhook: webhook(env.SERVICE_WEBHOOK_URL, env.SERVICE_WEBHOOK_SECRET),
     httpEngine: env.HONE_HTTP ? oneOf('HONE_HTTP', env.HONE_HTTP, httpEngines) : null,
     hubToken: env.HUB_TOKEN || env.HF_TOKEN || env.HUGGINGFACE_TOKEN || null,
@@ -415,6 +448,7 @@ function parseFlags(argv: readonly string[]) {
       'log-level': { type: 'string', default: 'info' },
       scope: { type: 'string', default: 'full' },
       budget: { type: 'string' },
+      record: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       'allowed-host': { type: 'string', multiple: true, default: [] },

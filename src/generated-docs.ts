@@ -93,6 +93,8 @@ function valuesOf(setting: Setting): string {
       return `array of ${setting.minItems === 0 ? 'up' : setting.minItems} to ${setting.maxItems} strings`;
     case 'graders':
       return `array of 1 to ${setting.maxItems} names of stored graders, or objects with \`name\` or \`grader\`, and \`weight\``;
+    case 'format':
+      return 'object with `type` (`json_schema`) and `json_schema`';
     case 'integer':
     case 'number': {
       const { kind, min, max, above, below, special } = setting;
@@ -107,7 +109,7 @@ function valuesOf(setting: Setting): string {
 }
 
 function defaultOf(setting: Setting): string {
-  const { derivedFrom, recommended, empty } = setting;
+  const { derivedFrom, recommended, recommendedForFull: forFull, empty } = setting;
   if (derivedFrom !== undefined) return derivedText(derivedFrom, code);
   const one = (value: unknown) =>
     value === null
@@ -115,7 +117,8 @@ function defaultOf(setting: Setting): string {
       : typeof value === 'number'
         ? String(value).replace('-', '−')
         : code(String(value));
-  return typeof recommended === 'object' && recommended !== null ? 'by profile' : one(recommended);
+  const usual = typeof recommended === 'object' && recommended !== null ? 'by profile' : one(recommended);
+  return forFull === undefined ? usual : `${usual}; with \`adapter\` \`full\` ${one(forFull)}`;
 }
 
 const settingsTable = (): string =>

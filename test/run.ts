@@ -2,8 +2,8 @@
  * Runs the checks of `npm test`, `npm run check`, `npm run test:long` and `npm run test:real`: linters, the Node tests
  * (each file in its own process), and the trainer's tests, longest first. Arguments: patterns that a file's path must
  * contain. `--check`: only linters and tests that start no process. `--long`: the slow tests. `--real`: those with real
- * models. `--workers N`: number of parallel processes. `--seed N`, `--count N`, `--processes`: passed to tests as
- * HONE_SEED, HONE_COUNT and HONE_PROCESSES.
+ * models; with both, all of them. `--workers N`: number of parallel processes. `--seed N`, `--count N`, `--processes`:
+ * passed to tests as HONE_SEED, HONE_COUNT and HONE_PROCESSES.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -100,8 +100,8 @@ function linters(): Job[] {
   return [
     lint('biome', node, [module('@biomejs', 'biome', 'bin', 'biome'), 'check']),
     lint('tsc', node, [module('typescript', 'bin', 'tsc'), '--noEmit', '-p', root]),
-    lint('ruff', python, ['-m', 'ruff', 'check', 'trainer']),
-    lint('ruff-format', python, ['-m', 'ruff', 'format', '--check', 'trainer']),
+    lint('ruff', python, ['-m', 'ruff', 'check', 'trainer', 'python']),
+    lint('ruff-format', python, ['-m', 'ruff', 'format', '--check', 'trainer', 'python']),
     lint('mypy', python, ['-m', 'mypy', '--config-file', 'trainer/pyproject.toml']),
     lint('clang-format', join(bin, 'clang-format'), ['--dry-run', '--Werror', ...cpp]),
     lint('workflows', python, githubSchema('workflows', '.github/workflows')),
@@ -185,9 +185,12 @@ function run(job: Job): Promise<Counts> {
 }
 
 function wantedJobs(): Job[] {
-  if (values.real) return nodeFiles('.real.ts').map((file) => nodeTest(file));
-  if (values.long) {
-    return [...nodeFiles('.long.ts').map((file) => nodeTest(file)), ...trainerTests('long')];
+  if (values.real || values.long) {
+    const files = [
+      ...(values.real ? nodeFiles('.real.ts') : []),
+      ...(values.long ? nodeFiles('.long.ts') : []),
+    ];
+    return [...files.map((file) => nodeTest(file)), ...(values.long ? trainerTests('long') : [])];
   }
   const files = nodeFiles('.test.ts');
   const units = files.filter((file) => isUnit(file));

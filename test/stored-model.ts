@@ -87,3 +87,12 @@ export function storeModel(
   store.close();
   return { id, modelId, path, gguf };
 }
+
+/** `next` of a model that goes on with a text behind `#`, and ends. Tokens are bytes, three further on; 2 is the end. */
+export function saying(text: string): (token: number) => number {
+  const tokens = [...Buffer.from(`#${text}`)].map((byte) => byte + 3);
+  return (token) => {
+    const at = tokens.indexOf(token);
+    return token === 2 ? (tokens[0] as number) : at < 0 ? token : (tokens[at + 1] ?? 2);
+  };
+}

@@ -18,13 +18,16 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "parent": {"type": int},
     "path": {},
     "--bases": {},
+    "--checkpoint": {},
     "--converter": {},
     # Set by a process that has downloaded the model and replaces itself.
     "--downloaded": {"action": "store_true"},
+    "--into": {},
     "--lost": {"type": int, "default": 0},
     "--named": {},
     "--rows": {"type": int, "default": 5},
     "--step": {"type": int},
+    "--strength": {"type": float, "default": 1.0},
     "--template": {"required": True},
     "--trained": {"type": float, "required": True},
 }
@@ -57,7 +60,7 @@ VERBS = {
         "makes GGUF files of a finished model, as JSON lines",
         "run",
         "export_again",
-        ("spec", "folder", "types"),
+        ("spec", "folder", "types", "--into", "--strength", "--checkpoint"),
     ),
     "download": Verb(
         "downloads a base model to the hub cache", "model.download", "download", ("model",), needs_torch=False

@@ -271,11 +271,15 @@ def make_base(context: JobContext) -> None:
     adapter_base.make(context)
 
 
-def export_again(spec_path: str, folder: str, types: str) -> int:
+def export_again(
+    spec_path: str, folder: str, types: str, into: str | None, strength: float, checkpoint: str | None
+) -> int:
     """As `trainer.export.again`, which makes the base model's folder again where it has to be."""
     from trainer.export import again
 
-    return again.export_again(spec_path, folder, types, make_base)
+    of = None if checkpoint is None else Path(checkpoint)
+    choice = None if into is None else again.Choice(Path(into), strength, of)
+    return again.export_again(spec_path, folder, types, make_base, choice)
 
 
 def report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:

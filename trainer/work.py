@@ -11,7 +11,7 @@ from trainer.data import template
 from trainer.data.job import Job
 from trainer.data.renderings import compare_renderings
 from trainer.data.rows import job_rows
-from trainer.model import check, download, text_part, vocabulary
+from trainer.model import check, download, text_part, vocabulary, whole
 from trainer.model.hardware import choose
 from trainer.protocol import checkpoints
 from trainer.protocol.context import JobContext
@@ -22,6 +22,8 @@ from trainer.registry import create
 from trainer.training.job_template import choose_template
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from trainer.data.job import Trained
     from trainer.protocol.model_config import ModelConfig
 
@@ -100,11 +102,33 @@ def load_tokenizer(job: Job) -> None:
 
 
 def save_artifacts(job: Job, result: Trained) -> None:
-    """Saves the adapter with its tokenizer, what an export needs, and `trained.json`."""
+    """Saves the adapter, or the model of `adapter: full`, with its tokenizer, what an export needs, and
+    `trained.json`."""
     adapter = job.artifacts / "adapter"
+    if job.settings.adapter == "full":
+        whole.save(result["model"], job.config, adapter)
+    else:
+        _save_adapter(job, result, adapter)
+    job.tokenizer.save_pretrained(adapter)
+    if job.family == "causal":
+        from trainer.export.kept import keep
+        from trainer.export.retention.base_weights import base_beside
+        from trainer.export.retention.measure import retention
+
+        with base_beside(job, result["model"]):
+            keep(job, result)
+            result["metrics"].update(retention(job, result))
+    size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
+    job.artifact("adapter", adapter, size)
+    saved_template = job.artifacts / "template.json"
+    job.artifact("template", saved_template, saved_template.stat().st_size)
+    write_json(job.folder / TRAINED, {"version": 1, "step": result["step"], "metrics": result["metrics"]})
+
+
+def _save_adapter(job: Job, result: Trained, adapter: Path) -> None:
+    """Saves the adapter into the folder `adapter`."""
     # Otherwise an adapted output layer is saved with its frozen weights.
     result["model"].save_pretrained(adapter, safe_serialization=True, save_embedding_layers=False)
-    job.tokenizer.save_pretrained(adapter)
     # The adapter names its base model, not a folder of this machine.
     (adapter / "README.md").unlink(missing_ok=True)
     config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
@@ -116,17 +140,6 @@ def save_artifacts(job: Job, result: Trained) -> None:
         base = type(result["model"].get_base_model())
         config["auto_mapping"] = {"base_model_class": base.__name__, "parent_library": base.__module__}
     write_json(adapter / "adapter_config.json", config)
-    if job.family == "causal":
-        from trainer.export.kept import keep
-        from trainer.export.retention.measure import retention
-
-        keep(job, result)
-        result["metrics"].update(retention(job, result))
-    size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
-    job.artifact("adapter", adapter, size)
-    saved_template = job.artifacts / "template.json"
-    job.artifact("template", saved_template, saved_template.stat().st_size)
-    write_json(job.folder / TRAINED, {"version": 1, "step": result["step"], "metrics": result["metrics"]})
 
 
 def _refuse_devices(job: Job, device: str) -> None:

@@ -124,6 +124,7 @@ export class App extends LightElement {
     if (first === 'models') {
       if (second === 'base') return html`<hone-base-models></hone-base-models>`;
       if (second === 'graders') return html`<hone-graders></hone-graders>`;
+      if (second === 'evals' && third !== undefined) return html`<hone-eval .evalId=${third}></hone-eval>`;
       if (second === 'evaluations') {
         return third === 'results'
           ? html`<hone-evaluation-results></hone-evaluation-results>`
@@ -180,6 +181,7 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   if (first === 'models' && second === 'base') return 'Base models';
   if (first === 'models' && second === 'graders') return 'Graders';
+  if (first === 'models' && second === 'evals') return 'Eval';
   if (first === 'models' && second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';
   if (first === 'playground' && third === 'compare') return 'Compare models';
   return first === 'playground' ? 'Playground' : first === 'models' ? 'Models' : 'Page not found';

@@ -55,22 +55,25 @@ async function trained(program: string, args: readonly string[]): Promise<Trial>
 }
 
 /** What the rows are, as a job names it. */
-export type Rows = 'input-output' | 'messages' | 'preference' | 'question-answer';
+export type Rows = 'input-output' | 'messages' | 'preference' | 'prompt' | 'question-answer';
 
 /**
- * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `judged` and
- * `policy` preferences, and for `policy` a reward model, too; for `quantized` inputs and outputs; for `question` questions
+ * What `training_inputs.py` makes: such rows and a Llama; for `summary` inputs and outputs, and a T5; for `judged`, `policy`
+ * and groups preferences, and for `policy` a reward model, too; for `quantized` and `all-weights` inputs and outputs; for `question` questions
  * with their contexts and answers, and a BERT. What ends with `-float32` is the same for sides that compute in float32.
  */
 export type Shape =
-  | Exclude<Rows, 'question-answer'>
+  | Exclude<Rows, 'prompt' | 'question-answer'>
   | 'summary'
   | 'judged'
   | 'preference-float32'
   | 'judged-float32'
   | 'policy-float32'
   | 'policy'
+  | 'group'
+  | 'group-64'
   | 'quantized'
+  | 'all-weights'
   | 'question';
 
 const rowsOf: Readonly<Record<Shape, Rows>> = {
@@ -82,7 +85,9 @@ const rowsOf: Readonly<Record<Shape, Rows>> = {
     'judged-float32': 'preference',
     'policy-float32': 'preference',
     policy: 'preference',
-    quantized: 'input-output',
+    group: 'prompt',
+    'group-64': 'prompt',
+    ...{ quantized: 'input-output', 'all-weights': 'input-output' },
     question: 'question-answer',
   },
 };
@@ -129,11 +134,13 @@ export interface Family {
   readonly library: string;
   /** Fields of the job other than settings. */
   readonly top: Readonly<Record<string, string>>;
+  /** Settings of its own. */
+  readonly changes?: Readonly<Record<string, unknown>>;
 }
 
 /** Both sides of a family in the scenario's folder `folder`, which has its model and rows; they train for `counts` steps. */
 export const familySides = (
-  { ours, peer, shape, program, library, top }: Family,
+  { ours, peer, shape, program, library, top, changes: own }: Family,
   folder: string,
   counts: Readonly<Record<Size, number>> = steps,
 ): readonly [Side, Side] => [
@@ -144,7 +151,7 @@ export const familySides = (
       const inputs = join(dir, folder);
       const judge = shape.startsWith('policy') ? { reward_model: join(inputs, 'judge') } : {};
       const exact = shape.endsWith('-float32') ? { bf16: false } : {};
-      const changes = { max_steps: counts[size], ...exact, ...judge };
+      const changes = { max_steps: counts[size], ...exact, ...judge, ...own };
       // Otherwise a reward model is tested on some of the rows, which are then not trained on.
       const rows = { name: 'rows.jsonl', path: join(inputs, 'rows.jsonl'), rows: 0, shape: rowsOf[shape] };
       const fields = shape.startsWith('judged') ? { ...top, validation: rows } : top;
@@ -167,7 +174,7 @@ export const familySides = (
 ];
 
 /** The sides of a scenario that trains `rows`, which `training_inputs.py` has made. */
-export const trainingSides = (shape: Exclude<Rows, 'question-answer'>): Scenario['sides'] => [
+export const trainingSides = (shape: 'input-output' | 'messages'): Scenario['sides'] => [
   ...familySides(
     { ours: 'hone', peer: 'TRL', shape, program: 'training_trl.py', library: 'trl', top: {} },
     '.',

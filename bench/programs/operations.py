@@ -1,9 +1,9 @@
 """Counts the operations that a training step on a CPU needs at least: multiplications and additions in matrix products.
 
 Per token that is trained on, 2 for each weight of the layers forward and 2 backward (to the inputs: the weights are
-frozen), and 6 for each weight of an adapter. In attention 4 forward and 8 backward for each pair of tokens of which one
+frozen), and 6 for each weight of an adapter or another that is trained. In attention 4 forward and 8 backward for each pair of tokens of which one
 sees the other, each layer and each place of the heads. In the output layer 4 for each of its weights and each learned
-token. Padding, logits of prompts and what is computed a second time do not count; the last layer counts for all tokens,
+token, 6 where it is trained. Padding, logits of prompts and what is computed a second time do not count; the last layer counts for all tokens,
 though those that are not learned need only its keys and values. Of a preference, the prompt counts once;
 its reference adds the forward part, without the adapter. A reward model has no reference, and one output.
 """
@@ -17,8 +17,8 @@ CROSS = ("EncDecAttention.k", "EncDecAttention.v")
 
 
 def operations_of(model: Any, inputs: dict[str, Any]) -> float:
-    """The operations of a step of `model`, a Llama, T5 or BERT with LoRA, with a micro-batch as Hone makes it."""
-    inner = model.get_base_model()
+    """The operations of a step of `model`, a Llama, T5 or BERT, with a micro-batch as Hone makes it."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     config = inner.config
     learned, passes = 0, 1
     if "parts" in inputs:
@@ -59,7 +59,7 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
         ):
             continue
         encodes = ".encoder." in name or any(place in name for place in CROSS)
-        factor = 6 if "lora_" in name else 2 * (passes + 1)
+        factor = 6 if weights.requires_grad else 2 * (passes + 1)
         # A byte has two weights of 4 bits.
         count = weights.numel() * (2 if weights.element_size() == 1 else 1)
         total += factor * count * (source if encodes else target)
@@ -69,10 +69,8 @@ def operations_of(model: Any, inputs: dict[str, Any]) -> float:
     total += config.num_attention_heads * width * layers * pairs * (4 * passes + 8)
     if learned == 0:
         return total
-    return (
-        total
-        + 2 * (passes + 1) * inner.get_output_embeddings().weight.numel() * learned
-    )
+    head = inner.get_output_embeddings().weight
+    return total + 2 * (passes + 1 + head.requires_grad) * head.numel() * learned
 
 
 def bytes_of_layers(model: Any) -> int:

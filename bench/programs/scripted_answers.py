@@ -1,4 +1,4 @@
-"""The answers that both sides of the bench of rlhf's policy write.
+"""The answers that both sides of the benches of rlhf's policy and of grpo write.
 
 A model draws its answers, and different precisions or orders of computing draw different ones, whose losses cannot be
 compared. So both sides compute and draw every token, and then write that of a script: the answers of the rows, which
@@ -7,8 +7,6 @@ also end where answers of such lengths end.
 
 import json
 
-# Answers to a prompt, as rlhf compares them with batches of 8.
-COPIES = 4
 # Most tokens of an answer that rlhf generates.
 LONGEST = 256
 # What the steps of both sides must have in common, and TRL's names of it. The loss itself is always 0: what the answers
@@ -17,11 +15,12 @@ TOLD = {"loss": "entropy", "margin": "reward", "gradient": "grad_norm"}
 
 
 class Script:
-    """Answers to the prompts of the rows in the folder `folder`: those of the row and of the next one."""
+    """`copies` answers to each prompt of the rows in the folder `folder`: those of the row and of the next ones, of at most
+    `longest` tokens, or as many as rlhf chooses."""
 
-    copies = COPIES
-
-    def __init__(self, folder: str, tokenizer) -> None:
+    def __init__(
+        self, folder: str, tokenizer, copies: int, longest: int | None = None
+    ) -> None:
         with open(f"{folder}/rows.jsonl", encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
 
@@ -36,20 +35,21 @@ class Script:
             for row in rows
         ]
         most = max(len(answer) for both in ended for answer in both)
-        # As rlhf chooses it.
-        self.longest = min(LONGEST, -(-int(-(-most * 5 // 4)) // 8) * 8)
+        self.copies = copies
+        self.longest = longest or min(LONGEST, -(-int(-(-most * 5 // 4)) // 8) * 8)
         self.written = {
             tuple(tokens(row["prompt"] + "\n###\n")): [
                 answer[: self.longest]
-                for answer in ended[at] + ended[(at + 1) % len(rows)]
+                for next in range(copies // 2)
+                for answer in ended[(at + next) % len(rows)]
             ]
             for at, row in enumerate(rows)
         }
 
     def answers(self, prompts: list[list[int]]) -> list[list[int]]:
-        """The answer to each of `prompts`, of which COPIES in turn are the same."""
+        """The answer to each of `prompts`, of which `copies` in turn are the same."""
         return [
-            self.written[tuple(prompt)][place % COPIES]
+            self.written[tuple(prompt)][place % self.copies]
             for place, prompt in enumerate(prompts)
         ]
 

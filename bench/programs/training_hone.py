@@ -49,7 +49,12 @@ def script_answers(trainer: Trainer) -> bool:
         model = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["model"][
             "path"
         ]
-        trainer.script = Script(str(Path(model).parent), trainer.processing_class)
+        trainer.script = Script(
+            str(Path(model).parent),
+            trainer.processing_class,
+            trainer.num_generations,
+            trainer.max_completion_length,
+        )
         generate = trainer._generate_single_turn
 
         def scripted(prompts: list[list[int]], *others: object) -> list[list[int]]:

@@ -3,7 +3,8 @@
 Writes to DIR: `model/`, a Llama with random weights and a trained tokenizer, and `rows.jsonl`. The rows consist of
 made-up words; their lengths vary like those of chats: log-normal with a sigma of 0.8 around 70 words. With the shape
 `preference` or `judged` a row has a prompt and two answers, the rejected one of half to one and a half times as many words; with
-`policy` there is `judge/`, too, a reward model of the same size with random weights. With
+`policy` there is `judge/`, too, a reward model of the same size with random weights. With `group` the answers are as with
+`preference`, and with `group-64` they all have 64 words. With
 `summary` the model is a T5 without dropout, which would differ with the shape of a batch. With `question` it is a BERT, also
 without, and a row is a question of a few words, a context and the part of it that answers; together they fit into 384 tokens. With `messages` a row is a conversation of a system message and one to four turns, and the tokenizer is of Llama 3's kind,
 with its chat template as TRL trains with it.
@@ -69,9 +70,11 @@ def made_up_rows(size: str, shape: str) -> list[dict]:
             rows.append(question(draw, words, weights, count))
         elif shape == "messages":
             rows.append({"messages": conversation(*texts, draw.randint(1, 4))})
-        elif shape in ("preference", "judged", "policy"):
+        elif shape in ("preference", "judged", "policy", "group", "group-64"):
             number = max(3, int(len(texts[1]) * draw.uniform(0.5, 1.5)))
             texts.append(draw.choices(words, weights, k=number))
+            if shape == "group-64":
+                texts[1:] = (draw.choices(words, weights, k=64) for _ in range(2))
             rows.append(
                 dict(
                     zip(

@@ -1,6 +1,7 @@
 """The peer of the training bench: TRL's SFTTrainer, and with the shape `preference` its DPOTrainer; see peer.py.
 
-With `preference-float32` it computes in float32, with `quantized` the base is in 4 bits. For conversations only answers are learned.
+With `preference-float32` it computes in float32, with `quantized` the base is in 4 bits, with `all-weights` there is no LoRA. For
+conversations only answers are learned.
 """
 
 import torch
@@ -30,7 +31,7 @@ def ask_pair(row: dict) -> dict:
 
 
 given = rows()
-if shape in ("input-output", "quantized"):
+if shape in ("input-output", "quantized", "all-weights"):
     given = given.map(ask, remove_columns=["input", "output"])
 pairs = shape.startswith("preference")
 if pairs:
@@ -53,6 +54,6 @@ train(
             ),
         ),
         train_dataset=given,
-        peft_config=lora("CAUSAL_LM"),
+        peft_config=None if shape == "all-weights" else lora("CAUSAL_LM"),
     )
 )

@@ -8,7 +8,7 @@ import { type AccessKey, type AccessKeys, createAccessKeys } from '../domain/acc
 import { AppError } from '../errors.ts';
 
 const usage =
-  'Use "hone key add NAME [--scope full|train|inference] [--budget minutes=60,runs=3]", "hone key list" or "hone key remove ID".';
+  'Use "hone key add NAME [--scope full|train|inference] [--budget minutes=60,runs=3] [--record]", "hone key list" or "hone key remove ID".';
 
 /**
  * `hone key`: adds, lists and removes access keys in the database, beside a running service or without one.
@@ -42,15 +42,15 @@ async function prepareUnlessInUse(config: Config): Promise<void> {
 
 function run(
   keys: AccessKeys,
-  { operands: [action, value, ...rest], keyScope: scope, keyBudget }: Config,
+  { operands: [action, value, ...rest], keyScope: scope, keyBudget, keyRecording: recording }: Config,
 ): void {
   if (action === 'list' && value === undefined) {
     process.stdout.write(listed(keys.list()));
   } else if (action === 'add' && value !== undefined && rest.length === 0) {
-    const { key, record } = keys.add({ name: value, scope, budget: keyBudget ?? undefined });
+    const { key, record } = keys.add({ name: value, scope, budget: keyBudget ?? undefined, recording });
     // The key alone is on the standard output, so that a script can take it from there.
     process.stderr.write(
-      `hone: added the access key "${record.name}" (ID ${record.id}, scope ${scope}). It is shown only now:\n`,
+      `hone: added the access key "${record.name}" (ID ${record.id}, scope ${scope}${recording ? ', its answers are kept' : ''}). It is shown only now:\n`,
     );
     process.stdout.write(`${key}\n`);
   } else if (action === 'remove' && value !== undefined && rest.length === 0) {

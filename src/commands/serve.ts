@@ -125,9 +125,9 @@ export async function openService(config: Config, logger: Logger): Promise<OpenS
 }
 
 /** Deletes what has expired, now and regularly. */
-function tidyEvery(everyMs: number, { bin, fineTuningFiles }: Services, logger: Logger): void {
+function tidyEvery(everyMs: number, { bin, fineTuningFiles, traffic }: Services, logger: Logger): void {
   const tidy = () =>
-    Promise.all([fineTuningFiles.tidy(), bin.tidy()]).catch((error) =>
+    Promise.all([fineTuningFiles.tidy(), bin.tidy(), traffic.tidy()]).catch((error) =>
       logger.warn(`Expired files could not be deleted: ${asAppError(error).message}`),
     );
   void tidy();

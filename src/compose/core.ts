@@ -1,15 +1,19 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { trackerKeysFile } from '../contract/training/trackers.ts';
 import type { DiskReserve } from '../db/reserve.ts';
 import { createRollingBackups } from '../db/rolling-backups.ts';
 import { createAccess } from '../domain/access/access.ts';
 import { createAccessKeys } from '../domain/access/access-keys.ts';
+import { createKeptKeys } from '../domain/access/kept-keys.ts';
 import { cookieNameOf, createSessions } from '../domain/access/sessions.ts';
 import { createHubAccount } from '../domain/base-models/hub-account.ts';
 import type { Frame, Publish } from '../domain/events/frame-log.ts';
+import { createJudgeKeys, judgeKeysPath } from '../domain/graders/judge-keys.ts';
 import { jobName } from '../domain/job-record/job.ts';
 import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
 import type { Jobs } from '../domain/jobs/jobs.ts';
+import { createRunTrackers } from '../domain/jobs/run/run-trackers.ts';
 import type { Services } from '../domain/services.ts';
 import type { HubAccess } from '../hub/access.ts';
 import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
@@ -48,12 +52,13 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
     publish(frame, traits);
     for (const take of listeners) take(frame);
   });
-  const { store, frames, reserve, notice } = records;
+  const { store, frames, reserve, notice, traffic } = records;
   // A base may have been that of what was deleted for good.
   const bin = composeBin(config, records, () => models.playground.sweep());
   const { webhookTimeoutMs: timeoutMs, webhookBackoffMs: backoffMs } = config.limits;
   const webhook = createEndWebhook({ store, frames, target: config.webhook, timeoutMs, backoffMs, logger });
-  listeners.push(webhook.take);
+  const trackers = composeTrackers(config, logger, records);
+  listeners.push(webhook.take, trackers.take);
   const hubToken = createHubToken(hubTokenPath(config.dataDir), config.hubToken);
   const foundation: Foundation = { config, logger, store, frames, bin, hub: hubAccess(config, hubToken) };
   const backups = createRollingBackups({
@@ -100,14 +105,16 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...trainingServices,
       ...fineTuning,
       sweeps,
+      traffic,
       graders,
+      judgeKeys: createJudgeKeys(judgeKeysPath(config.dataDir)),
       evals: { ...fineTuning.evals, remove: reserve.around(fineTuning.evals.remove) },
       evaluations: { ...evaluations, remove: reserve.around(evaluations.remove) },
       removeModel: reserve.around(modelServices.removeModel),
       bin,
       budgets,
       datasets,
-      jobs,
+      jobs: { ...jobs, recover: () => jobs.recover().then(trackers.recover) },
       accessKeys,
       sessions,
       access: createAccess({ mode: config.access, keys: accessKeys, sessions, cookieName }),
@@ -122,15 +129,11 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
     setListeners: live.setListeners,
     async close() {
       live.stop();
-      warm.close();
-      models.checkpoints.close();
-      models.untrained.close();
+      for (const part of [warm, models.checkpoints, models.untrained]) part.close();
       await training.moving.close();
-      backups.close();
-      webhook.close();
-      bin.close();
-      budgets.close();
+      for (const part of [backups, webhook, bin, budgets]) part.close();
       await Promise.all([
+        trackers.close(),
         sweeps.close(),
         evaluations.close(),
         fineTuning.evals.runs.close(),
@@ -140,6 +143,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
         models.exporter.close(),
         engine.close(),
       ]);
+      traffic.close();
       const names = training.jobs.underway().map(({ id }) => jobName(id));
       store.close();
       return names;
@@ -158,6 +162,22 @@ function onFullDisk(jobs: Jobs, { around }: DiskReserve, sweep: () => Promise<vo
     removeWith: around((...args) => jobs.removeWith(...args).then(swept)),
   };
 }
+
+const composeTrackers = (
+  config: Config,
+  logger: Logger,
+  { store, frames }: Pick<Foundation, 'store' | 'frames'>,
+) =>
+  createRunTrackers({
+    store,
+    frames,
+    jobsDir: config.jobsDir,
+    command: config,
+    keys: createKeptKeys(join(config.dataDir, trackerKeysFile), 'tracker'),
+    endMs: config.limits.trackerEndMs,
+    leaveMs: config.limits.shutdownMs / 2,
+    logger,
+  });
 
 function hubAccess({ hubEndpoint, hubOffline, limits }: Config, hubToken: HubToken): HubAccess {
   return {

@@ -4,6 +4,7 @@ import { createFineTuningFiles } from '../domain/fine-tuning/fine-tuning-files.t
 import { createFineTuningJobs } from '../domain/fine-tuning/fine-tuning-jobs.ts';
 import { createModelReferences } from '../domain/fine-tuning/model-references.ts';
 import { createResultFiles } from '../domain/fine-tuning/result-files.ts';
+import { createAliases } from '../domain/models/aliases.ts';
 import type { Services } from '../domain/services.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -31,13 +32,15 @@ export function composeFineTuning(
     datasets,
     imports,
     results,
-    evalFiles: createEvalFiles(store.evals),
+    evalFiles: createEvalFiles(store.evals, config.limits.evalFiles),
   });
   const recommendedModel = async () =>
     selection.recommend((await machine()).profile, 'text-generation').recommended;
-  const modelReferences = createModelReferences({ ...services, store: store.fineTuning });
+  const aliases = createAliases(store.aliases);
+  const modelReferences = createModelReferences({ ...services, aliases, store: store.fineTuning });
   return {
     fineTuningFiles: files,
+    aliases,
     modelReferences,
     evals: createEvals({
       ...services,
@@ -46,6 +49,7 @@ export function composeFineTuning(
       files,
       modelReferences,
       queueLimit: config.limits.queuedJobs,
+      limit: config.limits.evals,
     }),
     fineTuningJobs: createFineTuningJobs({ ...services, store, files, results, recommendedModel }),
   };

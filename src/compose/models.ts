@@ -4,7 +4,7 @@ import { createModelSizes, type SizeOf } from '../domain/base-models/model-size.
 import { createCheckpoints } from '../domain/checkpoints/checkpoints.ts';
 import { createSharedBases } from '../domain/checkpoints/shared-bases.ts';
 import { findStarter } from '../domain/datasets/starter-model.ts';
-import { createExporter } from '../domain/models/exporter.ts';
+import { createExporter } from '../domain/models/export/exporter.ts';
 import { createHubPush } from '../domain/models/hub-push.ts';
 import { createModelRemoval, type RemoveModel } from '../domain/models/model-removal.ts';
 import { createModels } from '../domain/models/models.ts';

@@ -4,10 +4,12 @@ import type { Config } from '../config.ts';
 import { createDiskReserve, type DiskReserve } from '../db/reserve.ts';
 import { prepareDatabase, type Restoration } from '../db/restore.ts';
 import { openStore, type Store } from '../db/store.ts';
+import { createTrafficStore } from '../db/traffic-store.ts';
 import { registerEvaluations } from '../domain/evaluations/evaluation-file.ts';
 import { createFrameLog, type FrameLog, type Publish, skipFrames } from '../domain/events/frame-log.ts';
 import { registerFolders } from '../domain/jobs/found-folders.ts';
 import { registerSweeps } from '../domain/sweeps/sweep-file.ts';
+import { createTraffic, type Traffic } from '../domain/traffic/traffic.ts';
 import type { Logger } from '../logger.ts';
 
 /** The open database. */
@@ -15,6 +17,8 @@ export interface Records {
   readonly store: Store;
   readonly frames: FrameLog;
   readonly reserve: DiskReserve;
+  /** The answers that clients asked to keep. */
+  readonly traffic: Traffic;
   /** What happened to the database before this start, for the user; `null` if nothing. */
   readonly notice: string | null;
 }
@@ -45,7 +49,9 @@ export async function openRecords(config: Config, logger: Logger, publish: Publi
     restoration === null && registered === null ? null : describe(config, restoration, registered);
   if (notice !== null) logger.warn({ databasePath, restoration, registered }, notice);
   reserve.keep();
-  return { store, frames, reserve, notice };
+  const answers = createTrafficStore(config.answersPath, join(config.installDir, 'src', 'db', 'traffic'));
+  const traffic = createTraffic(answers, config.answers, (message) => logger.error(message));
+  return { store, frames, reserve, traffic, notice };
 }
 
 /** Registers what folders and files tell. */

@@ -20,5 +20,6 @@ export const composeSweeps = (
     parallel: config.parallel,
     logger,
     describe: judges.registry.get,
-    judge: (request) => judgeRequest(request, judges),
+    graders: judges.graders,
+    judge: (request) => judgeRequest(request, judges, true),
   });

@@ -1,5 +1,7 @@
 /** The file in the data directory that tells this user's commands and trainers how to reach the service. */
 export const serviceFile = 'service.json';
+/** The file in the data directory with the keys of judges on other servers, by URL. */
+export const judgeKeysFile = 'judge-keys.json';
 
 /** Who needs a key: peers from elsewhere, everyone, or nobody. */
 export const accessModes = ['auto', 'key', 'open'] as const;

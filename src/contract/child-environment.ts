@@ -41,6 +41,8 @@ export const childVariables = {
   /** The processes that run models with llama.cpp. */
   engine: [...system, ...hardware],
   trainer: [...system, ...hardware, ...libraries, ...network],
+  /** The processes that pass figures to trackers. */
+  tracker: [...system, ...network, ...proxies, /^(WANDB|MLFLOW|TRACKIO)_/],
   /** What only a process that downloads gets in addition; it is replaced before it loads a model. */
   download: proxies,
 } as const;

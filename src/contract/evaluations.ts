@@ -43,6 +43,15 @@ export function namesOfFigures(
 /** Whether a figure is the mean of a grader's scores. */
 export const isOfGrader = (name: string): boolean => graderOf(name) !== null;
 
+/** The scores by graders among metrics, by the graders' names, the first one first. */
+export const scoresOf = (metrics: Readonly<Record<string, unknown>>): Record<string, number> =>
+  Object.fromEntries(
+    Object.entries(metrics).flatMap(([name, value]) => {
+      const grader = graderOf(name);
+      return grader !== null && typeof value === 'number' ? [[grader, value]] : [];
+    }),
+  );
+
 /** What a figure is called. */
 export function figureLabel(name: string): string {
   const grader = graderOf(name);

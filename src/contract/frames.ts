@@ -18,7 +18,7 @@ export type FrameType =
   | 'evaluation';
 
 /** The kinds of `log` frames. */
-export const logKinds = ['warning', 'checkpoint', 'sample', 'engine', 'resume'] as const;
+export const logKinds = ['warning', 'checkpoint', 'sample', 'engine', 'resume', 'tracker'] as const;
 /** The kinds of `model` frames. */
 export const modelActions = ['created', 'deleted', 'restored', 'push'] as const;
 /** The states of a push to the hub. */

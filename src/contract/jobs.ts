@@ -61,6 +61,7 @@ export const runOrders = [
   'loss',
   'eval_loss',
   'gain',
+  'score',
   'duration',
   'created',
   'task',

@@ -39,6 +39,14 @@ export type Verification = {
 export const exportStates = ['done', 'skipped', 'failed'] as const;
 export type ExportState = (typeof exportStates)[number];
 
+/** What the files of a model are of, where that is not the adapter as training left it. */
+export interface Chosen {
+  /** What the adapter's change is multiplied by. */
+  readonly strength: number;
+  /** The step of the checkpoint that the adapter is from; `null` for the end of the training. */
+  readonly checkpoint: number | null;
+}
+
 /**
  * What became of the GGUF files of a training that took its last step: `skipped` without a type that was asked for and
  * possible, `failed` if any of `files` could not be made or is wrong. The others are published.
@@ -49,6 +57,8 @@ export interface ExportOutcome {
   readonly code: string | null;
   readonly reason: string | null;
   readonly advice: string | null;
+  /** Absent or `null` where the files are of the adapter as training left it. */
+  readonly chosen?: Chosen | null | undefined;
   readonly files: readonly {
     readonly quantization: string;
     readonly state: Exclude<ExportState, 'skipped'>;

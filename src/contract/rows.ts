@@ -1,14 +1,15 @@
 /**
- * The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation. A
- * `prompt` may be a conversation, too, and each answer of a preference a list of one message.
+ * The row shapes for training, with the required fields of each: strings, but for `messages`, a conversation, and `label`,
+ * true or false. A `prompt` may be a conversation, too, and each answer of a preference a list of one message.
  */
 export const rowShapes = {
   'input-output': ['input', 'output'],
   'question-answer': ['context', 'question', 'answer'],
   preference: ['prompt', 'chosen', 'rejected'],
+  'unpaired-preference': ['prompt', 'completion', 'label'],
   messages: ['messages'],
   text: ['text'],
-  // Last: rows of a preference have it, too. Further columns are what graders compare answers with.
+  // Last: rows of preferences have it, too. Further columns are what graders compare answers with.
   prompt: ['prompt'],
 } as const satisfies Record<string, readonly string[]>;
 

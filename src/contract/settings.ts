@@ -3,9 +3,10 @@ import type { Profile } from './profiles.ts';
 /** The groups of the settings form, in display order. */
 export const settingGroups = {
   basics: { title: 'Basics' },
-  reward: { title: 'Reward', strategy: 'rlhf' },
-  preference: { title: 'Preferences', strategy: 'dpo' },
-  graders: { title: 'Graders', strategy: 'grpo' },
+  reward: { title: 'Reward', strategies: ['rlhf'] },
+  preference: { title: 'Preferences', strategies: ['dpo', 'kto'] },
+  loss: { title: 'Loss', strategies: ['dpo'] },
+  graders: { title: 'Graders', strategies: ['grpo'] },
   validation: { title: 'Validation and samples' },
   lora: { title: 'LoRA' },
   optimizer: { title: 'Optimizer' },
@@ -13,10 +14,10 @@ export const settingGroups = {
   checkpoints: { title: 'Checkpoints and export' },
 } as const satisfies Record<string, SettingGroup>;
 
-interface SettingGroup {
+export interface SettingGroup {
   readonly title: string;
-  /** Shown only for this strategy. */
-  readonly strategy?: string;
+  /** Shown only for these. */
+  readonly strategies?: readonly string[];
 }
 
 type ByProfile<T> = Readonly<Record<Profile, T>>;
@@ -36,10 +37,13 @@ interface Row {
 interface Recommended<Value> extends Row {
   /** The value used if a request names none; `null` leaves the choice to the trainer. */
   readonly recommended: Value | ByProfile<Value>;
+  /** The same where all weights are trained (`adapter: full`), if it differs. */
+  readonly recommendedForFull?: Value;
   readonly derivedFrom?: undefined;
 }
 interface Derived extends Row {
   readonly recommended?: undefined;
+  readonly recommendedForFull?: undefined;
   /** If a request names no value: `factor` times the run's value of another setting. */
   readonly derivedFrom: { readonly setting: string; readonly factor: number };
 }
@@ -80,7 +84,22 @@ interface GradersRow extends Recommended<null> {
   readonly kind: 'graders';
   readonly maxItems: number;
 }
-export type Setting = NumberRow | SwitchRow | TextRow | ListRow | GradersRow;
+/** What answers are held to. */
+interface FormatRow extends Recommended<null> {
+  readonly kind: 'format';
+}
+export type Setting = NumberRow | SwitchRow | TextRow | ListRow | GradersRow | FormatRow;
+
+/** JSON of a schema, as OpenAI's `response_format` has it. */
+export interface AnswerFormat {
+  readonly type: 'json_schema';
+  readonly json_schema: {
+    readonly name: string;
+    readonly description?: string | null | undefined;
+    readonly strict?: boolean | null | undefined;
+    readonly schema: Readonly<Record<string, unknown>>;
+  };
+}
 
 /**
  * A grader of a run: the name of a stored one, or this or a definition with what its scores count, 1 unless given. A job has
@@ -133,6 +152,7 @@ export const settings = {
     above: true,
     max: 1,
     recommended: 2e-4,
+    recommendedForFull: 2e-5,
     group: 'basics',
     help: 'The size of each update. Halve it if the loss is unstable; double it if the loss barely falls.',
   },
@@ -202,7 +222,37 @@ export const settings = {
     recommended: 0.1,
     before: 0.1,
     group: 'preference',
-    help: 'How strongly DPO keeps the model close to its base. A larger value changes it less.',
+    help: 'How strongly DPO and KTO keep the model close to its base. A larger value changes it less.',
+  },
+  loss_type: {
+    label: 'Loss',
+    kind: 'choice',
+    choices: ['sigmoid', 'ipo', 'robust'],
+    recommended: 'sigmoid',
+    before: 'sigmoid',
+    group: 'loss',
+    help: 'sigmoid is DPO’s own. ipo overfits less where preferences are clear. robust expects some pairs to be swapped.',
+  },
+  label_smoothing: {
+    label: 'Label smoothing',
+    kind: 'number',
+    min: 0,
+    max: 0.5,
+    below: true,
+    recommended: 0,
+    before: 0,
+    group: 'loss',
+    help: 'For the robust loss: the share of pairs whose chosen and rejected answers are likely swapped.',
+  },
+  sft_weight: {
+    label: 'SFT weight',
+    kind: 'number',
+    min: 0,
+    max: 100,
+    recommended: 0,
+    before: 0,
+    group: 'loss',
+    help: 'How much the loss of the chosen answers themselves counts beside that of the pairs, which keeps them likely.',
   },
   graders: {
     label: 'Graders',
@@ -212,7 +262,7 @@ export const settings = {
     before: null,
     group: 'validation',
     empty: 'none',
-    help: 'The stored graders that score answers. With grpo, the sum of their scores, each times its weight (1 unless given), is the reward. Otherwise they score the answers to validation rows, and the first one decides which checkpoint is best.',
+    help: 'Graders score answers. With grpo, the reward is the sum of their scores, each times its weight (1 unless given); rlhf adds it to that of its reward model. Otherwise they score the answers to validation rows, and the first one chooses the best checkpoint.',
   },
   group_size: {
     label: 'Answers per prompt',
@@ -244,6 +294,15 @@ export const settings = {
     before: 256,
     group: 'graders',
     help: 'The most tokens of an answer, at most half of the sequence length. Writing answers takes most of a step.',
+  },
+  response_format: {
+    label: 'Answer format',
+    kind: 'format',
+    recommended: null,
+    before: null,
+    group: 'graders',
+    empty: 'any text',
+    help: 'A JSON schema that all answers of the training fit, as in OpenAI’s response_format: {"type": "json_schema", "json_schema": {"name": "…", "schema": {…}}}. Ask the trained model with the same one.',
   },
   max_steps: {
     label: 'Max steps',
@@ -353,6 +412,15 @@ export const settings = {
     group: 'optimizer',
     help: 'The same seed, data and settings reproduce the same run.',
   },
+  adapter: {
+    label: 'Adapter',
+    kind: 'choice',
+    choices: ['lora', 'rslora', 'dora', 'full'],
+    recommended: 'lora',
+    before: 'lora',
+    group: 'lora',
+    help: 'rslora scales by the root of the rank, for ranks of 64 and more. dora also trains the norms of the weights, which takes longer. full trains all weights instead, which takes about 16 bytes of memory for each.',
+  },
   lora_alpha: {
     label: 'LoRA alpha',
     kind: 'number',
@@ -395,6 +463,7 @@ export const settings = {
     label: 'Load in 4-bit',
     kind: 'switch',
     recommended: { low_end: true, mid_range: true, high_end: false },
+    recommendedForFull: false,
     // On a CPU it saves almost no memory.
     needs: ['cuda', 'quantizes'],
     excludedBy: 'use_8bit',
@@ -518,7 +587,9 @@ type ValueOf<F> = F extends { readonly kind: 'switch' }
           ? GoldenPrompt[]
           : F extends { readonly kind: 'graders' }
             ? WeightedGrader[]
-            : string;
+            : F extends { readonly kind: 'format' }
+              ? AnswerFormat
+              : string;
 /** The values of the settings that are present. */
 export type SettingValues = { -readonly [N in SettingName]: ValueOf<Table[N]> };
 
@@ -531,6 +602,14 @@ type RecommendedOf<R> = R extends { readonly recommended: infer Value }
 export type Settings = {
   readonly [N in SettingName]: SettingValues[N] | (null extends RecommendedOf<Table[N]> ? null : never);
 };
+
+/** What is recommended instead with a kind of adapter. */
+export const recommendedFor = (adapter: string | undefined): Partial<SettingValues> =>
+  Object.fromEntries(
+    Object.entries<Setting>(settings).flatMap(([name, row]) =>
+      adapter !== 'full' || row.recommendedForFull === undefined ? [] : [[name, row.recommendedForFull]],
+    ),
+  );
 
 /** Whether `null` is recommended on some machine. */
 export const mayBeNull = ({ recommended }: Setting): boolean =>

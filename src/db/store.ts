@@ -1,5 +1,6 @@
 import { openDatabase } from './open.ts';
 import { type AccessStore, createAccessStore } from './tables/access.ts';
+import { type AliasStore, createAliasStore } from './tables/aliases.ts';
 import { type BinStore, createBinStore } from './tables/bin.ts';
 import { type ChatStore, createChatStore } from './tables/chats.ts';
 import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
@@ -22,6 +23,7 @@ export interface Store {
   readonly datasets: DatasetStore;
   readonly session: SessionStore;
   readonly access: AccessStore;
+  readonly aliases: AliasStore;
   readonly keyUses: KeyUseStore;
   readonly fineTuning: FineTuningStore;
   readonly sweeps: SweepStore;
@@ -51,6 +53,7 @@ export function openStore(path: string, migrationsDir: string): Store {
     datasets: createDatasetStore(db),
     session: createSessionStore(db),
     access: createAccessStore(db, path),
+    aliases: createAliasStore(db),
     keyUses: createKeyUseStore(db),
     fineTuning: createFineTuningStore(db),
     sweeps: createSweepStore(db),

@@ -20,11 +20,13 @@ import type { FineTuningFiles } from './fine-tuning/fine-tuning-files.ts';
 import type { FineTuningJobs } from './fine-tuning/fine-tuning-jobs.ts';
 import type { ModelReferences } from './fine-tuning/model-references.ts';
 import type { Graders } from './graders/graders.ts';
+import type { JudgeKeys } from './graders/judge-keys.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { SeenCluster } from './machine/cluster.ts';
 import type { Machine } from './machine/machine.ts';
 import type { TrainerRegistry } from './machine/trainer-registry.ts';
-import type { Exporter } from './models/exporter.ts';
+import type { Aliases } from './models/aliases.ts';
+import type { Exporter } from './models/export/exporter.ts';
 import type { HubPush } from './models/hub-push.ts';
 import type { RemoveModel } from './models/model-removal.ts';
 import type { Models } from './models/models.ts';
@@ -33,6 +35,7 @@ import type { Bases } from './playground/bases.ts';
 import type { Chats } from './playground/chats.ts';
 import type { Playground } from './playground/playground.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
+import type { Traffic } from './traffic/traffic.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
 import type { Planner } from './training/estimate/planner.ts';
 import type { Previewer } from './training/previewer.ts';
@@ -40,6 +43,7 @@ import type { Previewer } from './training/previewer.ts';
 /** What the faces are given: the core, wired by the composition root. */
 export interface Services {
   readonly access: Access;
+  readonly aliases: Aliases;
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly bin: Bin;
@@ -58,6 +62,7 @@ export interface Services {
   readonly fineTuningJobs: FineTuningJobs;
   readonly frames: FrameLog;
   readonly graders: Graders;
+  readonly judgeKeys: JudgeKeys;
   readonly hubAccount: HubAccount;
   readonly hubModels: HubModels;
   readonly hubPush: HubPush;
@@ -73,6 +78,7 @@ export interface Services {
   readonly datasetAnalysis: DatasetAnalysis;
   readonly selection: Selection;
   readonly sweeps: Sweeps;
+  readonly traffic: Traffic;
   /** Browsers that have signed in. */
   readonly sessions: Sessions;
   /** Base models that answer before anything was trained. */

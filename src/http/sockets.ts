@@ -122,15 +122,16 @@ export function createBroadcast(options: {
         if (next === undefined) continue;
         data.behind = true;
         data.greeting = inOrder(options.replay(next.seq - 1), data.missed);
+        for (const frame of frames.slice(sent)) keep(socket, frame);
       }
-      if (data.behind) keep(socket, frames.slice(sent));
     }
   }
 
   /** Keeps what a client that is behind could not read again, unless it takes nothing for too long. */
-  function keep(socket: Socket<SocketData>, frames: readonly Published[]): void {
+  function keep(socket: Socket<SocketData>, frame: Published): void {
     const { missed } = socket.data;
-    missed.push(...frames.filter(({ stored, droppable }) => !stored && !droppable));
+    if (frame.stored || frame.droppable) return;
+    missed.push(frame);
     if (missed.reduce((sum, { text }) => sum + text.length, 0) <= hardLimitBytes) return;
     missed.length = 0;
     // 1013: try again later (IANA's registry of close codes).
@@ -244,6 +245,8 @@ export function createBroadcast(options: {
     handlers,
     publish: (frame) => {
       gathered.push(frame);
+      // At once: what is stored after it can be read before the next write.
+      for (const socket of sockets) if (socket.data.behind && socket.data.batches) keep(socket, frame);
       if (cancel === null) flushSoon();
     },
     count: () => sockets.size,

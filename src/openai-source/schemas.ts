@@ -38,7 +38,11 @@ export const sourceJob = v.object({
       supervised: methodDetail,
       dpo: methodDetail,
       reinforcement: or(
-        v.looseObject({ hyperparameters: or(hyperparameters), grader: or(v.record(text, v.unknown())) }),
+        v.looseObject({
+          hyperparameters: or(hyperparameters),
+          grader: or(v.record(text, v.unknown())),
+          response_format: or(v.record(text, v.unknown())),
+        }),
       ),
     }),
   ),

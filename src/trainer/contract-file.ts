@@ -20,6 +20,7 @@ const pythonTypes: Readonly<Record<Setting['kind'], string>> = {
   names: 'list[str]',
   prompts: 'list[str | dict[str, object]]',
   graders: 'list[dict[str, object]]',
+  format: 'dict[str, object]',
 };
 
 /** A text, a number, a boolean or null in Python. */

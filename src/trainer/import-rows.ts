@@ -49,6 +49,8 @@ const importEvent = v.variant('event', [
   v.object({
     event: v.literal('proposal'),
     container: v.picklist(['jsonl', 'json', 'csv', 'tsv', 'parquet', 'arrow']),
+    /** What the numbers of rows count. */
+    unit: v.picklist(['line', 'row']),
     compression: v.nullable(v.literal('gzip')),
     /** The keys of a JSON object under which the rows are, with dots. */
     rows_at: text,

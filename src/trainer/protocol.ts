@@ -13,6 +13,7 @@ import {
 import type { Quantization } from '../contract/models/quantizations.ts';
 import { type RowShape, rowShapeNames } from '../contract/rows.ts';
 import type { Settings } from '../contract/settings.ts';
+import type { TrackerName } from '../contract/training/trackers.ts';
 import type { AdapterBase } from './merged-folder.ts';
 
 const finite = v.pipe(v.number(), v.finite());
@@ -38,6 +39,17 @@ export const exportReasons = {
   code: v.nullable(v.string()),
   reason: v.nullable(v.string()),
   advice: v.nullable(v.string()),
+  /** What the files are of; absent or `null` for the adapter as training left it. */
+  chosen: v.optional(
+    v.nullable(
+      v.object({
+        /** What the adapter's change is multiplied by. */
+        strength: v.number(),
+        /** The step of the checkpoint that the adapter is from; `null` for the end of the training. */
+        checkpoint: v.nullable(v.number()),
+      }),
+    ),
+  ),
 };
 /** What became of one file of an export. */
 export const exportedFile = {
@@ -132,6 +144,8 @@ export interface JobSpec {
   /** If no GGUF is `required`, a model that llama.cpp does not support is trained without one. */
   readonly export: { readonly quantizations: readonly Quantization[]; readonly required: boolean } | null;
   readonly tensorboard_dir: string | null;
+  /** The trackers that the service passes the run's figures to; absent in older job folders. */
+  readonly tracking?: { readonly report_to: TrackerName[]; readonly project: string } | null;
   readonly tools: {
     readonly quantize: readonly string[];
     readonly score: readonly string[];

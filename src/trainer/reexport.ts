@@ -23,6 +23,15 @@ export interface Exported {
   readonly artifacts: readonly Pick<LineOf<'artifact'>, 'kind' | 'path' | 'bytes' | 'quantization'>[];
 }
 
+/** What the files are made of instead of the model's adapter as it is. */
+export interface Choice {
+  /** The folder that gets all that changes of the model's. */
+  readonly into: string;
+  readonly strength: number;
+  /** The folder of a checkpoint with the adapter's weights, or `null`. */
+  readonly checkpoint: string | null;
+}
+
 const stepLine = v.object({
   phase: v.picklist(phaseNames),
   progress: v.nullable(v.number()),
@@ -49,7 +58,7 @@ const keptErrorLines = 20;
 
 /**
  * Makes GGUF files of a model from its adapter and the base model, in a process of its own. On failure or cancellation
- * the model's folder is as it was.
+ * the model's folder is as it was, as it is with a `choice`.
  * @param specPath a specification in the shape of a job's.
  * @throws AppError `invalid` with the trainer's reason, and in `details` its failure code and advice; or when `signal` is
  *   aborted.
@@ -60,27 +69,27 @@ export async function reexport(
     readonly specPath: string;
     readonly modelDir: string;
     readonly types: readonly string[];
+    readonly choice: Choice | null;
     readonly signal: AbortSignal;
     readonly onStep: (step: ExportStep) => void;
   },
 ): Promise<Exported> {
-  const { specPath, modelDir, types, signal, onStep } = options;
+  const { specPath, modelDir, types, choice, signal, onStep } = options;
+  const args = ['-m', 'trainer', 'reexport', specPath, modelDir, types.join(',')];
+  if (choice !== null) args.push('--into', choice.into, '--strength', `${choice.strength}`);
+  if (choice?.checkpoint != null) args.push('--checkpoint', choice.checkpoint);
   const artifacts: Exported['artifacts'][number][] = [];
   let end: v.InferOutput<typeof endLine> | null = null;
   let failure: v.InferOutput<typeof failedLine>['failed'] | null = null;
   const errors: string[] = [];
   // In a group of its own, so that the programs that it runs can be killed with it.
-  const child = spawn(
-    command.pythonPath,
-    ['-m', 'trainer', 'reexport', specPath, modelDir, types.join(',')],
-    {
-      cwd: modelDir,
-      env: trainerEnvironment(command, null),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-      windowsHide: true,
-    },
-  );
+  const child = spawn(command.pythonPath, args, {
+    cwd: modelDir,
+    env: trainerEnvironment(command, null),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    windowsHide: true,
+  });
   let patience: NodeJS.Timeout | undefined;
   const cancel = () => {
     child.kill('SIGTERM');

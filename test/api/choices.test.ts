@@ -127,6 +127,7 @@ test('choices tell which rows each task and strategy takes', async () => {
       ['dpo', 'preference'],
       ['rlhf', 'preference'],
       ['grpo', 'prompt'],
+      ['kto', 'unpaired-preference'],
     ],
   );
   assert.equal(strategies.find(({ name }: Json) => name === 'dpo').tasks, ['text-generation']);

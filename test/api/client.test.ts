@@ -68,7 +68,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   datasetFilePath: () => realFetch(service.url + client.datasetFilePath('a b')),
   removeModel: () => client.removeModel('none'),
   modelExport: () => client.modelExport('none'),
-  exportModel: () => client.exportModel('none', ['Q8_0']),
+  exportModel: () => client.exportModel('none', { quantizations: ['Q8_0'] }),
   cancelExport: () => client.cancelExport('none'),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
   cancelPush: () => client.cancelPush('none'),

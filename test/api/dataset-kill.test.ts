@@ -1,5 +1,5 @@
 /** A service that is killed while it changes a dataset: at the next start, its list tells what the files have. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -47,6 +47,25 @@ test('killed while rows are edited, it has the rows before or after, counts thes
   assert.equal([readdirSync(dir), rowsOf('support.jsonl')], [['support.jsonl'], rows.slice(2)]);
 });
 
+test('killed while it imports a dataset, it has all of its rows or none, and the source', async () => {
+  const dataDir = temporaryFolder();
+  const dir = join(dataDir, 'datasets');
+  mkdirSync(dir, { recursive: true });
+  const source = Array(12).fill(JSON.stringify({ question: 'U', reply: 'A' }));
+  writeFileSync(join(dir, 'mine.jsonl'), `${source.join('\n')}\n`);
+  const conversion = ['POST', '/api/datasets/mine.jsonl/convert'] as const;
+  await killedService(dataDir, 'rename-before datasets', conversion);
+  assert.is(readdirSync(dir).length, 3, 'the rows and the folder of the import are aside');
+  await listed(dataDir);
+  assert.equal(readdirSync(dir), ['mine.jsonl']);
+
+  await killedService(dataDir, 'rename-after datasets', conversion);
+  const names = (await listed(dataDir)).map(([name]: [string]) => name).sort();
+  assert.equal(names, ['mine-converted.jsonl', 'mine.jsonl']);
+  assert.equal(readdirSync(dir).sort(), names);
+  assert.is(readFileSync(join(dir, 'mine-converted.jsonl'), 'utf8').trim().split('\n').length, source.length);
+});
+
 test('killed between the two parts of a split, it has none of them', async () => {
   const { dataDir, dir } = await withDataset();
   const split = ['POST', '/api/datasets/support.jsonl/split', { rows: 20 }] as const;
@@ -65,8 +84,13 @@ test('killed while it renames a dataset, it lists it by the name that its file h
   await killedService(dataDir, 'rename-before datasets', rename);
   assert.equal(await listed(dataDir), [['support.jsonl', rows.length]]);
   await killedService(dataDir, 'rename-after datasets', rename);
-  assert.equal(await listed(dataDir), [['tickets.jsonl', rows.length]]);
   assert.equal(readdirSync(dir), ['tickets.jsonl']);
+  const service = await startService({ dataDir });
+  const { datasets } = (await service.call('GET', '/api/datasets')).body;
+  assert.equal([datasets.length, datasets[0].num_examples], [1, rows.length]);
+  const former = await service.call('GET', '/api/datasets/support.jsonl');
+  assert.is(former.body.filename, 'tickets.jsonl', 'it is found by its former name');
+  await service.end();
 });
 
 test.run();

@@ -16,4 +16,24 @@ test(`the estimate is within ${factor} times the peak, of a small step and of a 
   within(long.estimated - short.estimated, long.own - short.own, growthFactor);
 });
 
+test(`so is that of a run that writes answers`, async () => {
+  const service = await estimatingService();
+  const rows = Array.from({ length: 40 }, (_, at) => ({ prompt: `Parcel and invoice ${at}. `.repeat(8) }));
+  await service.upload('prompts.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'));
+  const alike = {
+    ...{ type: 'text_similarity', name: 'alike', evaluation_metric: 'fuzzy_match' },
+    ...{ input: '{{sample.output_text}}', reference: '{{item.prompt}}' },
+  };
+  const { estimated, peak } = await measure(service, {
+    ...{
+      model_name: model('small'),
+      dataset: 'prompts.jsonl',
+      strategy: 'grpo',
+      graders: [{ grader: alike }],
+    },
+    ...{ per_device_train_batch_size: 8, max_seq_length: 256, max_answer_tokens: 64 },
+  });
+  within(estimated, peak, factor);
+});
+
 test.run();

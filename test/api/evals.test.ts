@@ -126,6 +126,30 @@ test('an eval is created, listed, changed and deleted', async () => {
   assert.equal((await client.evals.list()).data, []);
 });
 
+test('there are at most so many evals and files, which is told', async () => {
+  const small = await startService({ limits: { evals: 1, evalFiles: 1 } });
+  const other = new OpenAI({ baseURL: `${small.url}/v1`, apiKey: 'none', maxRetries: 0 });
+  const config = { type: 'custom', item_schema } as const;
+  const makeEval = () => other.evals.create({ data_source_config: config, testing_criteria: [exact] });
+  const makeFile = async () =>
+    other.files.create({
+      file: await toFile(Buffer.from('{"item": {"answer": "x"}}\n'), 'rows.jsonl'),
+      purpose: 'evals',
+    });
+  for (const [make, remove, words] of [
+    [makeEval, (id: string) => other.evals.delete(id), /There are 1 evals/],
+    [makeFile, (id: string) => other.files.delete(id), /There are 1 files/],
+  ] as const) {
+    const { id } = await make();
+    const told = await refusal(make());
+    assert.is(told.status, 400);
+    assert.match(told.message, words);
+    await remove(id);
+    await make();
+  }
+  await small.end();
+});
+
 test('rows with answers are scored by each criterion', async () => {
   const { id: eval_id } = await create([exact, alike]);
   const made = await client.evals.runs.create(eval_id, {
@@ -279,6 +303,8 @@ test('a run is canceled, and one that was interrupted goes on after a restart', 
   const second = await client.evals.runs.create(eval_id, { data_source: asked(400, many) });
   assert.is((await client.evals.runs.cancel(first.id, { eval_id })).status, 'canceled');
   assert.is((await refusal(client.evals.runs.cancel(first.id, { eval_id }))).status, 400);
+  const cancel = `/v1/evals/${eval_id}/runs/${first.id}/cancel`;
+  assert.is((await service.call('POST', cancel)).status, 400, 'newer clients ask there');
   const scored = async () => {
     const { result_counts: counts } = await client.evals.runs.retrieve(second.id, { eval_id });
     return counts.passed + counts.failed;

@@ -78,10 +78,15 @@ const refusals: Record<string, [changes: Json, param: string, message: RegExp]> 
     'method.reinforcement.hyperparameters.eval_interval',
     /validation_file/,
   ],
-  'a format of answers': [
+  'a format of answers without its schema': [
     reinforced({}, { response_format: { type: 'json_schema' } }),
-    'method.reinforcement.response_format',
-    /hone_json_schema/,
+    'method.reinforcement.response_format.json_schema',
+    /json_schema/,
+  ],
+  'another format of answers': [
+    reinforced({}, { response_format: { type: 'json_object' } }),
+    'method.reinforcement.response_format.type',
+    /json_schema/,
   ],
   'rows that are no prompts': [reinforced({}), 'training_file', /"prompt"/],
   'a method with the settings of another': [

@@ -138,6 +138,10 @@ onLinux('a reinforcement job trains on prompts with a grader, and is told as it 
     name: 'long',
     source: 'def grade(sample, item):\n    return len(sample["output_text"]) / 100 + len(item["answer"])',
   } as const;
+  const response_format = {
+    type: 'json_schema',
+    json_schema: { name: 'few', schema: { type: 'array', items: { enum: [1, 22, 333] }, maxItems: 3 } },
+  };
   const hyperparameters = { n_epochs: 0.2, batch_size: 1, learning_rate_multiplier: 2, eval_interval: 2 };
   const asked = {
     model: tinyModel('qwen3', 'chatml'),
@@ -149,6 +153,24 @@ onLinux('a reinforcement job trains on prompts with a grader, and is told as it 
     .create({ ...asked, method: { type: 'reinforcement', reinforcement: { grader: wrong } } })
     .catch((error) => error);
   assert.equal([refused.status, refused.param], [400, 'method.reinforcement.grader'], `${refused}`);
+  const formats: [object, string][] = [
+    [{ type: 'json_object' }, 'type'],
+    [
+      { type: 'json_schema', json_schema: { name: 'no', schema: { type: 'array', items: { type: 'vec' } } } },
+      'json_schema.schema.items.type',
+    ],
+  ];
+  for (const [wrongFormat, place] of formats) {
+    const reinforcement = { grader, response_format: wrongFormat };
+    const told = await client.fineTuning.jobs
+      .create({ ...asked, method: { type: 'reinforcement', reinforcement } })
+      .catch((error) => error);
+    assert.equal(
+      [told.status, told.param],
+      [400, `method.reinforcement.response_format.${place}`],
+      `${told}`,
+    );
+  }
   const { id } = await client.fineTuning.jobs.create({
     ...asked,
     method: {
@@ -156,6 +178,8 @@ onLinux('a reinforcement job trains on prompts with a grader, and is told as it 
       reinforcement: {
         grader,
         hyperparameters: { ...hyperparameters, compute_multiplier: 1, reasoning_effort: 'default' },
+        // The client does not know it, the guide does.
+        ...{ response_format },
       },
     },
   });
@@ -171,8 +195,41 @@ onLinux('a reinforcement job trains on prompts with a grader, and is told as it 
   const { type, reinforcement } = ended.method ?? {};
   assert.equal([type, { ...reinforcement?.grader }], ['reinforcement', grader]);
   assert.equal({ ...reinforcement?.hyperparameters }, hyperparameters);
+  assert.equal((reinforcement as unknown as Record<string, unknown>).response_format, response_format);
   const events = (await client.fineTuning.jobs.listEvents(id, { limit: 100 })).data;
-  assert.ok(events.some(({ message }) => message.startsWith('Step 2/2: ')));
+  const figures = /^Step 2\/2: training loss=-?\d\S*, train mean reward=\d/;
+  assert.ok(events.some(({ message }) => figures.test(message)));
+  assert.ok(events.some(({ message }) => /^Base model: .*validation mean reward=\d/.test(message)));
+  const answers = events.filter(({ message }) => message.startsWith('Sample answer at step'));
+  assert.ok(answers.length > 0);
+  for (const { data } of answers)
+    for (const one of JSON.parse((data as { text: string }).text)) assert.ok([1, 22, 333].includes(one));
+  const of = (step: number, name: string) =>
+    events
+      .map(({ data }) => data as Record<string, number>)
+      .find((data) => data.step === step && name in data)?.[name];
+  const [header, , last = ''] = (
+    await (await client.files.content(ended.result_files[0] as string)).text()
+  ).split('\n');
+  assert.is(
+    header,
+    'step,train_loss,train_accuracy,valid_loss,valid_mean_token_accuracy,train_mean_reward,valid_mean_reward,full_valid_mean_reward,completion_tokens_mean',
+  );
+  // The grader gives a hundredth of the length, and that of the reference.
+  const rewards = [
+    'train_mean_reward',
+    'valid_mean_reward',
+    'full_valid_mean_reward',
+    'completion_tokens_mean',
+  ];
+  assert.equal(
+    last.split(',').slice(5).map(Number),
+    rewards.map((name) => of(2, name)),
+  );
+  assert.ok((of(2, 'valid_mean_reward') ?? 0) >= 1);
+  const [checkpoint] = (await client.fineTuning.jobs.checkpoints.list(id)).data;
+  const { train_mean_reward } = { ...checkpoint?.metrics } as Record<string, number>;
+  assert.is(train_mean_reward, of(2, 'train_mean_reward'));
 });
 
 test.run();

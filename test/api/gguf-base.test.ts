@@ -244,7 +244,7 @@ test('what cannot be merged is refused with the reason', async () => {
     [tinyModel('llama', 'chatml'), /There is no adapter to merge: .* has no adapter_config\.json/],
     ['owner/adapter', /download it into a folder \(hf download owner\/adapter/],
     [gguf.replace(/[^/]*$/, 'other.gguf'), /is a GGUF file/],
-    [configured({ use_dora: true }), /it has DoRA/],
+    [configured({ use_qalora: true }), /it has QALoRA/],
     [configured({ peft_type: 'IA3' }), /of the kind IA3, and only LoRA can be/],
     [configured({ init_lora_weights: 'pissa' }), /trained on changed weights/],
     [configured({ base_model_name_or_path: '/nowhere/model' }), /does not exist/],

@@ -79,6 +79,10 @@ test('a sweep finds the trial whose answers a grader finds best, and that model 
   );
   assert.is(status, 200, JSON.stringify(started));
   assert.is(started.direction, 'maximize');
+  assert.equal(started.request.graders, ['alike', 'brief']);
+  // Trials have it as it was.
+  const replace = (grader: object) => service.call('PUT', '/api/graders/alike', { ...grader, name: 'alike' });
+  assert.is((await replace(brief)).status, 200);
   const sweep = await until(async () => {
     const { body } = await service.call('GET', `/api/sweeps/${started.sweep_id}`);
     return body.state === 'running' ? null : body;
@@ -91,6 +95,11 @@ test('a sweep finds the trial whose answers a grader finds best, and that model 
   );
   assert.is(sweep.best.value, Math.max(...values));
   assert.equal(sweep.best_request.graders, ['alike', 'brief']);
+  for (const { job_id: id } of sweep.trials_started) {
+    const { graders } = (await service.call('GET', `/api/jobs/${id}`)).body.settings;
+    assert.equal(graders[0].grader.type, 'text_similarity', id);
+  }
+  assert.is((await replace(alike)).status, 200);
 
   const { body: job } = await service.call('GET', `/api/jobs/${sweep.best.job_id}`);
   assert.equal(

@@ -1,11 +1,12 @@
 /** Graders in Python and judges, as the service runs them, and who may define them. */
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { runHone } from '../cli/run-hone.ts';
 import { endAll, type Json, startService, type TestService } from '../service.ts';
 
 let service: TestService;
@@ -98,6 +99,92 @@ onLinux('clients on other machines may not define graders in Python or of anothe
   assert.is(await elsewhere('POST', '/api/graders/test', { grader: 'python', rows }), 200);
 });
 
+const keyOf = (url: unknown, text: unknown = key) =>
+  service.call('PUT', '/api/judge_keys', { url, key: text });
+const kept = () => readFileSync(join(service.dataDir, 'judge-keys.json'), 'utf8');
+
+test('keys of judges are kept for their user alone, listed by URL, never told, and deleted', async () => {
+  assert.equal((await service.call('GET', '/api/judge_keys')).body, { urls: [] });
+  for (const url of [
+    '',
+    'here',
+    'ftp://a.example',
+    'https://me@a.example/v1',
+    'https://a.example/v1?a=b',
+    null,
+  ])
+    assert.is((await keyOf(url)).status, 400, String(url));
+  for (const text of ['', ' ', 'two words', 'línea', 'x'.repeat(4097), null]) {
+    const refused = await keyOf('https://a.example/v1', text);
+    assert.is(refused.status, 400, String(text));
+    if (text?.trim()) assert.not.match(JSON.stringify(refused.body), text);
+  }
+  const set = await keyOf(' https://a.example/v1/ ', ` ${key}\n`);
+  assert.equal([set.status, set.body], [200, { urls: ['https://a.example/v1'] }]);
+  assert.equal((await keyOf('https://b.example/v1', 'sk-other')).body.urls.length, 2);
+  assert.equal(JSON.parse(kept()), { 'https://a.example/v1': key, 'https://b.example/v1': 'sk-other' });
+  if (process.platform !== 'win32')
+    assert.is(statSync(join(service.dataDir, 'judge-keys.json')).mode & 0o777, 0o600);
+  const { body } = await service.call('GET', '/api/judge_keys');
+  assert.equal(body, { urls: ['https://a.example/v1', 'https://b.example/v1'] });
+  const remove = (url: string) => service.call('DELETE', `/api/judge_keys?url=${encodeURIComponent(url)}`);
+  assert.equal((await remove('https://a.example/v1/')).body, { urls: ['https://b.example/v1'] });
+  assert.is((await remove('https://a.example/v1')).status, 404);
+  assert.not.match(kept(), key);
+  await remove('https://b.example/v1');
+  assert.not.match(JSON.stringify(service.log), key);
+});
+
+test('the command keeps, lists and removes keys of judges', async () => {
+  const hone = (input: string, ...args: string[]) =>
+    runHone(['judge-key', ...args], {
+      cwd: service.dataDir,
+      env: { SERVICE_DATA_DIR: service.dataDir },
+      input,
+    });
+  const added = await hone(`${key}\n`, 'add', 'https://c.example/v1/');
+  assert.equal([added.code, added.out], [0, ''], added.errors);
+  assert.not.match(added.errors, key);
+  assert.equal((await service.call('GET', '/api/judge_keys')).body, { urls: ['https://c.example/v1'] });
+  assert.is((await hone('', 'list')).out, 'https://c.example/v1\n');
+  const wrong = await hone('', 'add', 'https://c.example/v1');
+  assert.equal([wrong.code, wrong.errors], [1, 'hone: No key: type it, or pipe it in.\n']);
+  assert.match((await hone('', 'dance')).errors, /hone judge-key add URL/);
+  assert.is((await hone('', 'remove', 'https://c.example/v1')).code, 0);
+  assert.equal((await service.call('GET', '/api/judge_keys')).body, { urls: [] });
+});
+
+test('a key goes to no other origin: not by a redirect, and not to another port or path', async () => {
+  const seen: [place: string, key: string | undefined][] = [];
+  const listen = async (place: string, location?: () => string) => {
+    const server = createServer((request, response) => {
+      seen.push([place, request.headers.authorization]);
+      if (location) response.writeHead(307, { location: location() });
+      request.resume().once('end', () => response.end('{}'));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  };
+  const other = await listen('other');
+  const first = await listen('first', () => `${other.url}/v1/models`);
+  try {
+    await keyOf(`${first.url}/v1`);
+    const redirected = await tried(judge(`${first.url}/v1`), 'yes');
+    assert.match(JSON.stringify(redirected.body), 'answered 307');
+    assert.ok(
+      seen.every(([place, told]) => place === 'first' && told === `Bearer ${key}`),
+      JSON.stringify(seen),
+    );
+    seen.length = 0;
+    await tried(judge(`${other.url}/v1`), 'yes');
+    await tried(judge(`${first.url}/v2`), 'yes');
+    assert.ok(seen.length >= 2 && seen.every(([, told]) => told === undefined), JSON.stringify(seen));
+  } finally {
+    other.server.close();
+    first.server.close();
+  }
+});
+
 test('a judge is asked with the key of its URL, which no log and no answer has', async () => {
   const keys = new Set<string | undefined>();
   const server = createServer((request, response) => {
@@ -109,7 +196,7 @@ test('a judge is asked with the key of its URL, which no log and no answer has',
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  writeFileSync(join(service.dataDir, 'judge-keys.json'), JSON.stringify({ [url]: key }), { mode: 0o600 });
+  assert.is((await keyOf(`${url}/`)).status, 200);
   const { status, body } = await tried(judge(url), 'yes');
   server.close();
   assert.is(status, 200, JSON.stringify(body));

@@ -54,6 +54,19 @@ test('a dataset of prompts has the shape of prompts, and its rows are trained wi
   assert.is(analysis.status, 200, JSON.stringify(analysis.body));
 });
 
+test('rlhf takes graders beside its reward model, which name columns of its rows', async () => {
+  const pairs = rows.map((row) => ({ ...row, chosen: row.answer, rejected: 'many' }));
+  await service.upload('pairs.jsonl', lines(pairs));
+  const wanted = { strategy: 'rlhf', dataset: 'pairs.jsonl', max_answer_tokens: undefined };
+  const graders = ['brief', { grader: { ...never, name: 'right' }, weight: 2 }];
+  const { body, status } = await service.call('POST', '/api/estimate', request({ ...wanted, graders }));
+  assert.is(status, 200, JSON.stringify(body));
+  const other = [{ grader: { ...never, reference: '{{item.wanted}}' } }];
+  const told = await service.call('POST', '/api/start_training', request({ ...wanted, graders: other }));
+  assert.is(told.status, 400);
+  assert.match(JSON.stringify(told.body), /names the column wanted, which is not there/);
+});
+
 test('what cannot be graded is told before a start', async () => {
   const told: [object, RegExp][] = [
     [{ graders: null }, /name at least one/],
@@ -84,9 +97,13 @@ test('what cannot be graded is told before a start', async () => {
   }
 });
 
-test('a run by the name of a grader keeps its definition, tells the scores and has a verdict', async () => {
+test('a run by the name of a grader takes the steps of its estimate, keeps the definition, tells the scores and has a verdict', async () => {
   const graders = ['brief', { grader: { ...never, operation: 'ne' }, weight: 0.5 }];
-  const { body } = await service.call('POST', '/api/start_training', request({ graders, eval_split: 0.25 }));
+  const wanted = { graders, eval_split: 0.25, max_steps: -1, num_train_epochs: 1, group_size: 4 };
+  const estimate = async (changes = {}) =>
+    (await service.call('POST', '/api/estimate', request({ ...wanted, ...changes }))).body;
+  const before = await estimate();
+  const { body } = await service.call('POST', '/api/start_training', request(wanted));
   const ended = await untilEnded(service);
   assert.is(ended.status, 'completed', JSON.stringify([body, ended]));
   const { body: job } = await service.call('GET', `/api/jobs/${body.job_id}`);
@@ -100,6 +117,11 @@ test('a run by the name of a grader keeps its definition, tells the scores and h
     assert.match(told, `"${name}"`);
   assert.is(job.verdict.metric.name, 'reward');
   assert.is(job.verdict.loss, null);
+  // Twelve prompts that are trained, two of them in a step of eight answers.
+  assert.equal([before.steps.total, seen.train.at(-1).step], [6, 6]);
+  const { time } = await estimate();
+  assert.equal([time.basis, time.rough], [body.job_id, false]);
+  assert.is((await estimate({ max_answer_tokens: 16 })).time.rough, true);
 });
 
 test('an evaluation of prompts scores their answers by graders alone, with the model of a run and its base', async () => {

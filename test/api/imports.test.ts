@@ -187,6 +187,11 @@ test('every format of rows is told from the first row', async () => {
       { prompt: 'U', chosen: 'A', rejected: 'B' },
       { prompt: 'U', chosen: 'A', rejected: 'B' },
     ],
+    [
+      ...(['unpaired-preference', 'unpaired-preference'] as const),
+      { prompt: 'U', completion: 'A', label: 'thumbs_down', at: 3 },
+      { prompt: 'U', completion: 'A', label: false },
+    ],
   ];
   for (const [shape, target, before, after] of formats) {
     const record = await propose(`${shape}.json`, JSON.stringify(Array(12).fill(before)));
@@ -311,6 +316,7 @@ test('faults are told by line and column, and nothing of the file is listed', as
     ['nested', nested, 1, /Row 1: column "input" holds a list/],
     ['array', '[{"input":"a","output":"b"},\n{"input":"c"', 2, /Line 2: the JSON array is cut short/],
     ['comma', '[{"input":"a"}\n{"input":"c"}]', 2, /where a comma belongs/],
+    ['one-line', JSON.stringify([...numbers.map(mappedRow), { input: 'a' }]), 13, /Row 13: column "output"/],
     ['line', `${jsonl(numbers.map(mappedRow))}\n{oops`, 13, /Line 13: invalid JSON/],
     ['silent', chats([u]), 13, /Line 13: .*no assistant message/],
     ['role', chats([u, { role: 'wizard', content: 'A' }]), 13, /Line 13: message 2 has the role 'wizard'/],

@@ -10,20 +10,12 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { searchFolder } from '../hub/canaries.ts';
 import { endAll, type Json, startService, type TestService, temporaryFolder, until } from '../service.ts';
-import { storeModel } from '../stored-model.ts';
+import { saying, storeModel } from '../stored-model.ts';
 import { readDescription } from './description.ts';
 
 const chatTemplate = `{%- if tools %}{% for tool in tools %}{{ tool | tojson }}{% endfor %}{{ '<tool_call>{"name": N, "arguments": A}</tool_call>' }}{%- endif %}{% for message in messages %}[{{ message.role }}]{{ message.content }}{% for call in message.tool_calls or [] %}<tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
 </tool_call>{% endfor %}{% endfor %}{% if add_generation_prompt %}#{% endif %}`;
-/** A model that goes on with a text and ends. Tokens are bytes, three further on; 2 is the end. */
-function saying(text: string): (token: number) => number {
-  const tokens = [...Buffer.from(`#${text}`)].map((byte) => byte + 3);
-  return (token) => {
-    const at = tokens.indexOf(token);
-    return token === 2 ? (tokens[0] as number) : at < 0 ? token : (tokens[at + 1] ?? 2);
-  };
-}
 
 let service: TestService;
 let client: OpenAI;
@@ -164,6 +156,12 @@ test('a function is called and its result sent back, by items or by the ID of th
   for (const input of inputs)
     prompts.push((await client.responses.create({ ...asked, ...input })).usage?.input_tokens);
   assert.is(new Set(prompts).size, 1, `${prompts}`);
+  const open = client.responses.create({ ...asked, previous_response_id: whole.id, input: 'And now?' });
+  const { message, param } = await open.then(
+    () => assert.unreachable(),
+    (thrown) => thrown,
+  );
+  assert.equal([message, param], [`400 No tool output found for function call ${call.call_id}.`, 'input']);
   const alone = await client.responses.create({ ...asked, input: called.input });
   assert.ok((prompts[0] ?? 0) > (alone.usage?.input_tokens ?? 0) + 50, 'the call is in the prompt');
 });
@@ -252,6 +250,7 @@ test('a response is stored in memory for who has its key, until it is deleted', 
 
 test('what is not supported is refused by its name', async () => {
   const output = { type: 'function_call_output', call_id: 'gone', output: '' };
+  const call = { type: 'function_call', call_id: 'open', name: 'weather', arguments: '{}' };
   const user = (...content: object[]) => ({
     input: [
       { role: 'user', content: 'Hi' },
@@ -277,6 +276,7 @@ test('what is not supported is refused by its name', async () => {
     [{ input: [{ type: 'web_search_call', id: 'ws' }] }, 'input.0.type'],
     [{ input: [{ role: 'tool', content: 'x' }] }, 'input.0.role'],
     [{ input: [{ role: 'user', content: 'x' }, output] }, 'input.1.call_id'],
+    [{ input: [{ role: 'user', content: 'x' }, call] }, 'input'],
     [{ background: true }, 'background'],
     [{ truncation: 'auto' }, 'truncation'],
     [{ conversation: 'conv_1' }, 'conversation'],
@@ -402,9 +402,15 @@ test('a message is answered in Anthropic’s shape, whole and streamed', async (
   const refused: [more: object, words: string][] = [
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools.0.type'],
     [{ tools: [tool, tool] }, 'tools'],
+    [
+      { tools: [{ name: 'a', input_schema: { type: 'object', properties: { x: { enum: 'b' } } } }] },
+      '/properties/x/enum must be a list',
+    ],
     [{ tool_choice: { type: 'any' } }, 'tool_choice'],
     [{ messages: [{ role: 'user', content: [{ type: 'image', source: {} }] }] }, 'messages.0.content.0.type'],
     [{ messages: [{ role: 'user', content: [result] }] }, 'messages.0.content.0.tool_use_id'],
+    [{ messages: turns.slice(0, 2) }, 'messages.1: `tool_use` ids were found without `tool_result` blocks'],
+    [{ messages: [...turns.slice(0, 2), user] }, `immediately after: ${result.tool_use_id}. Each`],
     [{ messages: [user, { role: 'assistant', content: '{' }], output_config: { format } }, 'output_config'],
     [{ max_tokens: null }, 'max_tokens'],
     [{ container: 'c' }, 'container'],

@@ -63,12 +63,10 @@ test('an answer that must be a call is one, in the style of each model, whole an
     if (call?.type !== 'function') throw new Error('no call of a function');
     assert.equal([others, call.function.name], [[], 'weather']);
     const given = JSON.parse(call.function.arguments);
-    // Some notations are no JSON, so that arguments come whole; the grammars of two know no schemas.
+    // Some notations are no JSON, so that arguments come whole; Gemma's has them by the alphabet.
     const isJson = !['glm', 'gemma', 'lfm2'].includes(model);
-    if (isJson || model === 'glm') {
-      assert.equal(Object.keys(given), ['place', 'days']);
-      assert.ok(['Oslo', 'Rome'].includes(given.place) && typeof given.days === 'boolean');
-    }
+    assert.equal(Object.keys(given), model === 'gemma' ? ['days', 'place'] : ['place', 'days']);
+    assert.ok(['Oslo', 'Rome'].includes(given.place) && typeof given.days === 'boolean');
     let text = '';
     let pieces = 0;
     const ends = new Set<string | null>();
@@ -87,6 +85,17 @@ test('an answer that must be a call is one, in the style of each model, whole an
     assert.equal(JSON.parse(text), given);
     assert.ok(pieces > (isJson ? 3 : 1), `${pieces} pieces`);
     assert.equal([...ends], [null, 'tool_calls']);
+  }
+});
+
+test('a control token never stands for its text in a call', async () => {
+  const mark = { type: 'object', properties: { mark: { enum: ['<s>', '<s><s>'] } }, required: ['mark'] };
+  const tools = [{ type: 'function' as const, function: { name: 'mark', parameters: mark } }];
+  for (const model of ['qwen', 'gemma', 'lfm2']) {
+    const body = { ...asked, model, tools, tool_choice: 'required' as const, logit_bias: { 1: 100 } };
+    const [call] = (await client.chat.completions.create(body)).choices[0]?.message.tool_calls ?? [];
+    const given = JSON.parse(call?.type === 'function' ? call.function.arguments : '{}');
+    assert.ok(mark.properties.mark.enum.includes(given.mark), `${model}: ${given.mark}`);
   }
 });
 
@@ -238,6 +247,7 @@ test('what is wrong with tools is told by its place', async () => {
   const user = messages[0];
   const call = { id: 'a', type: 'function', function: { name: 'gone', arguments: '{' } };
   const said = { role: 'assistant', content: null, tool_calls: [call] };
+  const answer = { role: 'tool', content: 'x', tool_call_id: 'a' };
   const strictly = (schema: object) => ({
     tools: [clock, { ...weather, function: { ...weather.function, parameters: schema } }],
   });
@@ -250,6 +260,12 @@ test('what is wrong with tools is told by its place', async () => {
       'tools.0.function.parameters',
     ],
     [{ tools: [{ ...clock, function: { name: 'a', parameters: [] } }] }, 'tools.0.function.parameters'],
+    [
+      {
+        tools: [{ ...clock, function: { name: 'a', parameters: { properties: { x: { type: 'strin' } } } } }],
+      },
+      'tools.0.function.parameters.properties.x.type',
+    ],
     [
       strictly({
         ...parameters,
@@ -269,10 +285,13 @@ test('what is wrong with tools is told by its place', async () => {
       { messages: [user, said, { role: 'tool', content: 'x', tool_call_id: 'b' }] },
       'messages.2.tool_call_id',
     ],
-    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }, said] }, 'messages.0.tool_call_id'],
+    [{ messages: [answer, said] }, 'messages.0.tool_call_id'],
     [{ messages: [{ ...user, tool_calls: [call] }] }, 'messages.0.tool_calls'],
+    [{ messages: [user, said] }, 'messages'],
+    [{ messages: [user, said, user, answer] }, 'messages'],
+    [{ messages: [user, { ...said, tool_calls: [call, { ...call, id: 'b' }] }, answer, user] }, 'messages'],
     [{ model: 'plain' }, 'tools'],
-    [{ model: 'plain', tools: [], messages: [user, said] }, 'messages'],
+    [{ model: 'plain', tools: [], messages: [user, said, answer] }, 'messages'],
   ];
   for (const [more, param] of refused) {
     const error = await client.chat.completions
@@ -288,17 +307,24 @@ test('what is wrong with tools is told by its place', async () => {
       );
     assert.instance(error, OpenAI.BadRequestError, JSON.stringify(more));
     assert.is(error.param, param, error.message);
+    const isOfParameters = param.includes('.function.parameters');
+    assert.is(error.code === 'invalid_function_parameters', isOfParameters, error.message);
   }
+  const unanswered = { ...asked, model: 'qwen', messages: [user, said] };
+  const { message } = await client.chat.completions
+    .create(unanswered as typeof asked & { model: string })
+    .catch((thrown) => thrown);
+  assert.match(
+    message,
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+  );
+  assert.match(message, 'did not have response messages: a');
+  const unheld = { properties: { x: { type: 'string', pattern: '(?=a)' } } };
   const harmless: More[] = [
+    { tools: [{ ...clock, function: { name: 'a', parameters: unheld } }] },
     { model: 'plain', tools: [] },
     { model: 'plain', tool_choice: 'none' },
-    {
-      messages: [
-        ...messages,
-        said,
-        { role: 'tool', content: 'x', tool_call_id: 'a' },
-      ] as OpenAI.ChatCompletionMessageParam[],
-    },
+    { messages: [user, said, answer] as OpenAI.ChatCompletionMessageParam[] },
   ];
   for (const more of harmless)
     await client.chat.completions.create({

@@ -55,6 +55,9 @@ for (const [what, { act, status, says }] of Object.entries(becomes)) {
       description.check(method, url, answer);
     }
     assert.is((await service.call('GET', '/api/datasets')).status, 200);
+    // What a run needs is told of what may not be there yet, too.
+    const estimate = await service.call('POST', '/api/estimate', quickRequest());
+    assert.is(estimate.status, 200, JSON.stringify(estimate.body));
     const example = await service.call('POST', '/api/examples/support');
     assert.ok(example.status < 500, JSON.stringify(example.body));
     const removed = await service.call('DELETE', '/api/datasets/support.jsonl');

@@ -16,6 +16,7 @@ export const training = [
   'conversations',
   'export',
   'families',
+  'grpo',
   'start',
   'sweep',
   'training',

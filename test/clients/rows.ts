@@ -126,19 +126,17 @@ const kinds: ((at: number, agentPrompt: string) => { tools: unknown[]; messages:
       messages: [user(`Where were the olympics held in ${year}?`), call(['final_result', { city, country }])],
     };
   },
-  (at) => ({
-    tools: [
-      tool(
-        'UserInfo',
-        { name: text, age: whole },
-        'Correctly extracted `UserInfo` with all the required parameters with correct types',
-      ),
-    ],
-    messages: [
-      user(`${pick(names, at)} ${pick(surnames, at * 7)} is ${19 + 2 * at} years old.`),
-      call(['UserInfo', { name: `${pick(names, at)} ${pick(surnames, at * 7)}`, age: 19 + 2 * at }]),
-    ],
-  }),
+  (at) => {
+    const [name, age] = [`${pick(names, at)} ${pick(surnames, at * 7 + Math.floor(at / 10))}`, 19 + 2 * at];
+    // With the titles of pydantic, which a model that never saw one takes for the values.
+    const properties = { name: { title: 'Name', ...text }, age: { title: 'Age', ...whole } };
+    const about = 'Correctly extracted `UserInfo` with all the required parameters with correct types';
+    const parameters = { properties, required: ['age', 'name'], type: 'object' };
+    return {
+      tools: [{ type: 'function', function: { name: 'UserInfo', description: about, parameters } }],
+      messages: [user(`${name} is ${age} years old.`), call(['UserInfo', { name, age }])],
+    };
+  },
   (at, agentPrompt) => ({ tools: agentTools, messages: agentTask(at, agentPrompt).slice(0, 3) }),
   (at, agentPrompt) => {
     const [system, task, called] = agentTask(at, agentPrompt) as [Message, Message, Message];

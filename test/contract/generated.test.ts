@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { pythonTypes, pythonTypesPath } from '../../src/commands/python-types.ts';
 import { type Setting, settingNames, settings } from '../../src/contract/settings.ts';
 import { generatedBlocks, withBlocks } from '../../src/generated-docs.ts';
 import { contractPath, contractText, settingsPath, settingsText } from '../../src/trainer/contract-file.ts';
@@ -12,6 +13,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 test('the files that the trainer reads are what src/contract says; `npm run generate` writes them anew', () => {
   assert.fixture(read(contractPath), contractText());
   assert.fixture(read(settingsPath), settingsText());
+  assert.fixture(read(pythonTypesPath), pythonTypes());
 });
 
 test('the generated parts of docs/ are what src/contract says; `npm run generate` writes them anew', () => {

@@ -207,6 +207,9 @@ test('a damaged database is not backed up, and the good backups stay', async () 
   );
 });
 
+/** A text for every column: some are JSON, which others are generated from. */
+const text = '{"created_at": 1, "status": "queued"}';
+
 /** Fills each table of a database with one row. */
 function fillTables(db: ReturnType<typeof openDatabase>): string[] {
   const tables = db
@@ -218,7 +221,7 @@ function fillTables(db: ReturnType<typeof openDatabase>): string[] {
     const columns = (
       db.pragma(`table_xinfo(${table})`) as { name: string; type: string; hidden: number }[]
     ).filter(({ hidden }) => hidden === 0);
-    const values = columns.map(({ type }) => (type === 'TEXT' ? '{}' : 1));
+    const values = columns.map(({ type }) => (type === 'TEXT' ? text : 1));
     db.prepare(
       `INSERT INTO ${table} (${columns.map(({ name }) => name).join()}) VALUES (${columns.map(() => '?').join()})`,
     ).run(...values);

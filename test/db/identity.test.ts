@@ -181,6 +181,14 @@ test('runs are ordered by what they came to, unknown ones last, with the trials 
     list({ order: { by: 'gain', down: true } }).jobs.map(({ gain }) => gain),
     [0.75, 0.5, -0.5, null],
   );
+  for (const [id, score] of [
+    [4, 0.25],
+    [7, 0.75],
+  ] as const)
+    store.jobs.update(id, {
+      resultMetrics: { eval_loss: 1, 'grader:brief': score, 'grader:alike': 1 - score },
+    });
+  assert.equal(ids({ order: { by: 'score', down: true } }).slice(0, 2), [7, 4]);
   for (const by of runOrders) assert.is(list({ order: { by, down: false }, limit: -1 }).jobs.length, 12, by);
 
   const sweep = { request: {}, space: {}, trials: 3, metric: 'eval_loss', direction: 'minimize' };
@@ -199,6 +207,18 @@ test('runs are ordered by what they came to, unknown ones last, with the trials 
   assert.equal([ids(best), ids({ ...best, search: 'completed' })[0]], [[5, 9, 12, 11], 2]);
   assert.equal(ids({ sweepId, order: best.order }), [5, 2, 8]);
   assert.equal(ids({ sweepId, states: ['failed'] }), [5]);
+  store.close();
+});
+
+test('runs whose figures go to trackers are found without reading the others', () => {
+  const store = storeRuns();
+  store.jobs.update(3, { spec: { tracking: { report_to: ['wandb'], project: 'mail' } } });
+  store.jobs.update(4, { spec: { tracking: null } });
+  store.jobs.update(5, { spec: {} });
+  assert.equal(
+    store.jobs.tracked().map(({ id }) => id),
+    [3],
+  );
   store.close();
 });
 

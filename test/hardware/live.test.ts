@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -110,6 +111,7 @@ if (process.platform === 'linux') {
     assert.match(hardware.gpu_reason, /addon is not built/);
     assert.ok(body.ram_gb > 0 && body.cpu_cores > 0 && body.disk_space_gb > 0);
     const socket = new WebSocket(`${service.url.replace('http', 'ws')}/ws/training`);
+    await once(socket, 'open');
     await until(
       () => service.log.some(({ reason }) => /addon is not built/.test(String(reason))),
       'the log says why there are no live figures',

@@ -79,7 +79,7 @@ testAccess((test, fixture, origins) => {
     const file = join(outside, 'rows.jsonl');
     writeFileSync(file, '');
     const pathLike = /model|data|path|folder|repo|(?<!pro)file/;
-    /** They name a stored model, one of its quantizations, a repository to push to, or text to search for. */
+    /** They name a stored model, one of its quantizations, a tracker, a repository to push to, or text to search for. */
     const harmless = new Set([
       ...[
         'model',
@@ -92,6 +92,7 @@ testAccess((test, fixture, origins) => {
         'files',
         'use_chat_template',
         'target_modules',
+        'report_to',
       ],
       'POST /api/hub/push repo_name',
       'POST /api/models/{model_id}/push repo_name',

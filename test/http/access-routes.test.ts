@@ -11,6 +11,10 @@ const forInference = new Set([
   ...['GET', 'DELETE'].map((method) => `${method} /v1/responses/{response_id}`),
   'GET /v1/responses/{response_id}/input_items',
   ...['POST /v1/messages', 'POST /v1/messages/count_tokens'],
+  'GET /v1/chat/completions',
+  ...['GET', 'POST', 'DELETE'].map((method) => `${method} /v1/chat/completions/{completion_id}`),
+  'GET /v1/chat/completions/{completion_id}/messages',
+  'POST /v1/chat/completions/{completion_id}/feedback',
 ]);
 
 testAccess((test, fixture, origins) => {

@@ -4,7 +4,7 @@ import type { Gate } from '../../src/http/access/gate.ts';
 export const openGate: Gate = {
   cookieName: 'hone_session',
   needsKey: () => false,
-  admit: () => ({ id: 'test', name: 'test', scope: 'full' }),
+  admit: () => ({ id: 'test', name: 'test', scope: 'full', recording: false }),
   limit: () => null,
   knows: () => true,
   checkPath: () => undefined,

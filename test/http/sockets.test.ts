@@ -223,6 +223,35 @@ function testOn(name: EngineName): void {
     await closed;
   });
 
+  test('what a reader of batches missed last comes before what was stored after it', async () => {
+    const { socket, got, closed } = await connect('?batches=true');
+    socket.pause();
+    const count = 200;
+    for (let seq = 1; seq <= count; seq += 1) publish(seq, false, true);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    let last = count;
+    const tell = (isStored: boolean) => {
+      last += 1;
+      publish(last, false, isStored);
+    };
+    socket.on('message', () => {
+      // Several writes one after the other, so that the next one has to wait.
+      while (last < count + 10 && got.length >= 10 * (last - count)) tell(true);
+      if (last !== count + 10 || got.length < count - 20) return;
+      tell(false);
+      tell(true);
+    });
+    socket.resume();
+    await until(() => got.length === count + 12, 'all came');
+    assert.equal(
+      got.map(({ seq }) => seq),
+      got.map((_, place) => place + 1),
+    );
+    stored.length = 0;
+    socket.close();
+    await closed;
+  });
+
   test('a reader of batches gets more at once than its buffer holds', async () => {
     const { socket, got, closed } = await connect('?batches=true');
     socket.pause();

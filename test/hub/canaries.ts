@@ -63,18 +63,21 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const source = { type: 'file_content', content: [{ item: {}, sample: { output_text: 'Hi' } }] };
   const { body: run } = await service.call('POST', runs, { data_source: { type: 'jsonl', source } });
   const item = await until(async () => {
-    const { body: items } = await service.call('GET', `${runs}/${run.id}/output_items`);
+    const { status, body: items } = await service.call('GET', `${runs}/${run.id}/output_items`);
+    assert.is(status, 200, JSON.stringify([evaluation, run, items]));
     return items.data[0];
   }, 'a row was scored');
   const turn = { id: 'a', after: '', prompt: 'Hi', answers: [] };
   await service.call('PUT', '/api/playground/chats/known', { model_id: modelId, turns: [turn] });
   const answered = { model: modelId, input: 'Hi', max_output_tokens: 1 };
   const { body: response } = await service.call('POST', '/v1/responses', answered);
+  const chat = { model: modelId, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1, store: true };
+  const { body: completion } = await service.call('POST', '/v1/chat/completions', chat);
   const { body: kept } = await service.call('GET', '/api/datasets/support.jsonl/versions');
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
     ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
-    ...{ chat_id: 'known', line: '1', response_id: response.id },
+    ...{ chat_id: 'known', line: '1', response_id: response.id, completion_id: completion.id },
     ...{ eval_id: evaluation.id, run_id: run.id, output_item_id: item.id },
     sha256: kept.versions[0].sha256,
   };

@@ -125,6 +125,21 @@ test('a card has the name, notes and tags of its model', () => {
   assert.not.match(writeCard(facts({}, { notes: ' \n' })), '```text');
 });
 
+test('a card of a whole model loads it without PEFT', () => {
+  const config = { adapter: 'full' };
+  const whole = facts({ baseClass: 'LlamaForCausalLM' }, { config });
+  const card = writeCard(whole);
+  assert.match(card, 'model = LlamaForCausalLM.from_pretrained("alice/tiny-support")');
+  assert.match(card, 'tokenizer.apply_chat_template(');
+  assert.match(card, '| `model.safetensors`, `config.json` |');
+  assert.not.match(card, 'peft');
+  const { metadata } = readCards([card])[0] as Json;
+  assert.equal([metadata.library_name, metadata.base_model_relation], ['transformers', 'finetune']);
+  assert.not.ok(metadata.tags.includes('lora'));
+  const t5 = facts({ baseClass: 'T5ForConditionalGeneration' }, { config, task: 'summarization' });
+  assert.match(writeCard(t5), 'inputs = tokenizer("The text to summarize.", return_tensors="pt")');
+});
+
 test('a card loads an adapter of a text part with the class that it fits', () => {
   const card = writeCard(facts({ baseClass: 'Gemma3ForCausalLM', vision: 'mmproj-F16.gguf' }));
   assert.match(card, 'from transformers import AutoConfig, AutoTokenizer, Gemma3ForCausalLM');

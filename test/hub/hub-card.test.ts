@@ -14,6 +14,7 @@ const model = {
   createdAt: '2026-11-21T12:00:00.000Z',
   config: { lora_r: 16, reward_model: null },
   metrics: { eval_loss: 0.5 },
+  export: { state: 'done', files: [] },
   verification: { passed: true, tokens_differ: { text: 'a private row' } },
 } as unknown as CardFacts['model'];
 const card = (changes: Partial<CardFacts> = {}) =>
@@ -57,6 +58,16 @@ test('a card names base, license, tags, settings and figures, and no row', () =>
   assert.not.match(text, 'private row');
   assert.not.match(text, 'reward_model');
   assert.is(text.match(/^ {2}- "lora"$/gm)?.length, 1);
+});
+
+test('a card says what its files are of, unless that is the trained adapter', () => {
+  assert.not.match(card(), 'The files have');
+  const chosen = { strength: 0.5, checkpoint: 40 };
+  const text = card({ model: { ...model, export: { ...model.export, chosen } } });
+  assert.match(
+    text,
+    'The files have 50% of the strength of the adapter of step 40; the metrics are those of',
+  );
 });
 
 test('a local base is named without its folder, and what is not known is left out', () => {

@@ -1,10 +1,12 @@
 /** llama.cpp reads the grammars of calls in all styles. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createToolSplit } from '../../src/domain/playground/calls/tool-split.ts';
-import { toolStyleOf } from '../../src/inference/template/tool-styles.ts';
+import { type ToolStyle, toolStyleOf } from '../../src/inference/template/tool-styles.ts';
 import { callGrammar } from '../../src/inference/worker/call-grammar.ts';
+import { randomFrom } from '../random.ts';
 import { readGbnf } from './gbnf.ts';
 
 /** The calls of a grammar: with one call alone, it ends behind it. */
@@ -70,6 +72,83 @@ test('calls that a grammar allows are read', () => {
       assert.type(JSON.parse(given.map((one) => one.arguments).join('')), 'object');
       assert.is(parts.map(({ content }) => content).join(''), '', `${style.name}: ${text}`);
     }
+});
+
+/** Schemas with what only a grammar of them would keep. */
+const held: Record<string, Record<string, unknown>> = {
+  texts: {
+    properties: {
+      ...{ said: { enum: ['say "no"', "it's\\n", 'a\nb'] }, kind: { const: 'x: {y}, [z]' }, day },
+      ...{
+        code: { type: 'string', pattern: '^[A-Z]{2}-\\d+$' },
+        name: { type: 'string', minLength: 2, maxLength: 5 },
+      },
+      ...{ odd: { type: 'string', pattern: '^["\\\\é]{3}$' }, none: { type: 'string', enum: [''] } },
+    },
+    required: ['said', 'kind', 'day', 'code', 'name', 'odd', 'none'],
+  },
+  values: {
+    properties: {
+      ...{
+        Zone: { type: 'integer', minimum: 3, maximum: 12 },
+        on: { type: 'boolean' },
+        off: { const: false },
+      },
+      ...{
+        price: { type: 'number', exclusiveMinimum: 0 },
+        gone: { type: 'null' },
+        or: { enum: [null, true, 7, 'a'] },
+      },
+      ...{
+        tags: { type: 'array', items: { type: 'string', maxLength: 3 }, minItems: 1, maxItems: 3 },
+        any: {},
+      },
+    },
+    required: ['Zone', 'on', 'off', 'price', 'gone', 'or', 'tags'],
+  },
+  nested: {
+    $ref: '#/$defs/node',
+    $defs: {
+      node: {
+        ...{ type: 'object', additionalProperties: false, required: ['label'] },
+        properties: {
+          label: { enum: ['a', 'b'] },
+          'a key': { type: 'boolean' },
+          odd: { type: 'object', properties: { 'x: y': { type: 'null' } } },
+          children: { type: 'array', items: { $ref: '#/$defs/node' }, maxItems: 2 },
+          by: { type: 'object', additionalProperties: { type: 'integer' } },
+          at: { const: { x: [1, true, null], y: 'z' } },
+        },
+      },
+    },
+  },
+};
+
+test('arguments follow their schema in every syntax', async () => {
+  const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error });
+  const random = randomFrom(5);
+  for (const [name, schema] of Object.entries(held)) {
+    const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(schema);
+    const one = { type: 'function' as const, function: { name, parameters: schema } };
+    const use = { tools: [one], choice: 'required' as const, parallel: false, strict: [name] };
+    for (const [template] of templates) {
+      const style = toolStyleOf(template) as ToolStyle;
+      const grammar = callGrammar(style, use, '');
+      assert.ok(await llama.createGrammar({ grammar }), style.name);
+      for (let time = 0; time < 40; time += 1) {
+        const text = readGbnf(grammar).write(random);
+        const split = createToolSplit(style, use);
+        const given = [split.push(text), split.end()].flatMap(({ calls }) =>
+          calls.map((call) => call.arguments),
+        );
+        assert.ok(
+          isValid(JSON.parse(given.join(''))),
+          `${style.name}: ${text} ${given} ${JSON.stringify(isValid.errors)}`,
+        );
+      }
+    }
+  }
+  await llama.dispose();
 });
 
 test('an answer of a schema may stand in place of calls, behind the header of its channel', () => {

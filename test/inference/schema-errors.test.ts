@@ -1,7 +1,7 @@
 /** What no grammar holds of a schema is found in the finished answer. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { schemaErrors } from '../../src/inference/schema/schema-errors.ts';
+import { firstBroken, schemaErrors } from '../../src/inference/schema/schema-errors.ts';
 
 const text = { type: 'string' };
 const cases: readonly (readonly [
@@ -45,6 +45,21 @@ test('what a grammar holds is not checked, and a check has an end', async () => 
   const slow = { type: 'string', pattern: '^(a+)+$', not: { const: 'b' } };
   const [error] = await schemaErrors(slow, `${'a'.repeat(50)}!`);
   assert.match(error ?? '', 'could not be checked');
+});
+
+test('on a busy machine, where the time of a check passes without work, it is made again', async () => {
+  let reads = 0;
+  const properties = {
+    get a() {
+      reads += 1;
+      // Not the first time, which is before the check.
+      if (reads === 2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+      return { type: 'string' };
+    },
+  };
+  const found = await firstBroken({ properties }, [{ a: 'x' }, { a: 1 }]);
+  assert.equal(found, { at: 1, errors: ['/a must be string'] });
+  assert.ok(reads > 2);
 });
 
 test.run();

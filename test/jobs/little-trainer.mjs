@@ -234,8 +234,10 @@ const scenarios = {
   },
   // Makes the types of a kept model once the file `go`, beside the specification, says how.
   reexport: () => {
-    const [specPath, dir, list] = args.slice(args.indexOf('reexport') + 1);
+    const [specPath, dir, list, ...choice] = args.slice(args.indexOf('reexport') + 1);
     const types = list.split(',');
+    // At a strength or of a checkpoint, all goes into another folder.
+    const into = choice.length === 0 ? dir : choice[choice.indexOf('--into') + 1];
     const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
     const scratch = join(dir, 'export.partial');
     mkdirSync(scratch, { recursive: true });
@@ -257,14 +259,18 @@ const scenarios = {
       }
       // Of several types, the first alone.
       const made = how === 'one' ? types.slice(0, 1) : types;
+      if (into !== dir) {
+        for (const folder of ['adapter', 'trained']) mkdirSync(join(into, folder), { recursive: true });
+        writeFileSync(join(into, 'adapter', 'adapter_config.json'), JSON.stringify(choice));
+      }
       for (const quantization of made) {
         const path = `model-${quantization}.gguf`;
-        writeFileSync(join(dir, path), 'GGUF!');
+        writeFileSync(join(into, path), into === dir ? 'GGUF!' : `GGUF ${choice.join(' ')}`);
         tell({ artifact: { kind: 'gguf', path, bytes: 5, quantization } });
       }
       const cost = { passed: true, loss_increase: 0.003, mean_kl: 0.0012, agreement: 0.994 };
       const figures = Object.fromEntries(made.map((type) => [type, cost]));
-      writeFileSync(join(dir, 'verification.json'), JSON.stringify({ version: 1, files: figures }));
+      writeFileSync(join(into, 'verification.json'), JSON.stringify({ version: 1, files: figures }));
       const lost = failedExport(refusal, types.slice(made.length));
       const { files } = madeExport(made);
       const outcome =

@@ -24,6 +24,7 @@ export function makeJobFolder(dataDir: string, id: number, journal: readonly Jso
     job_id: `train_${id}`,
     job_dir: folder,
     tensorboard_dir: null,
+    tracking: null,
   };
   writeFileSync(join(folder, 'spec.json'), JSON.stringify(spec));
   writeFileSync(join(folder, 'dataset.jsonl'), '');

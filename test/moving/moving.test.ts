@@ -221,7 +221,11 @@ test('a reinforcement job is proposed with its grader, and can be started', asyn
     model: 'o3',
     input: [{ role: 'user', content: 'Rate.' }],
   };
-  const add = (id: string, grader: object) =>
+  const response_format = {
+    type: 'json_schema',
+    json_schema: { name: 'number', schema: { type: 'integer' } },
+  };
+  const add = (id: string, grader: object, format: object | null = null) =>
     addJob(side, id, {
       training_file: 'file-prompts',
       ...{ hyperparameters: null, validation_file: null },
@@ -229,13 +233,13 @@ test('a reinforcement job is proposed with its grader, and can be started', asyn
         type: 'reinforcement',
         reinforcement: {
           grader,
-          response_format: null,
+          response_format: format,
           hyperparameters: { n_epochs: 2, batch_size: 4, reasoning_effort: 'medium', eval_interval: 5 },
         },
       },
     });
-  add('ftjob-exact', exact);
-  add('ftjob-judge', { ...judge, range: null, sampling_params: null });
+  add('ftjob-exact', exact, response_format);
+  add('ftjob-judge', { ...judge, range: null, sampling_params: null }, { type: 'text' });
   add('ftjob-odd', { type: 'endpoint', url: 'https://example.com' });
   const state = await move();
   assert.is(state.state, 'completed');
@@ -243,8 +247,8 @@ test('a reinforcement job is proposed with its grader, and can be started', asyn
   assert.equal(jobOf('ftjob-exact').grader, exact);
   const { request } = jobOf('ftjob-exact').proposal;
   assert.equal(
-    [request.strategy, request.num_train_epochs, request.graders],
-    ['grpo', 2, [{ grader: exact }]],
+    [request.strategy, request.num_train_epochs, request.graders, request.response_format],
+    ['grpo', 2, [{ grader: exact }], response_format],
   );
   const here = { ...request, model_name: tinyModel('qwen3', 'chatml') };
   const started = await service.call('POST', '/api/start_training', here);
@@ -252,7 +256,7 @@ test('a reinforcement job is proposed with its grader, and can be started', asyn
   await service.call('POST', `/api/jobs/train_2/stop`, { discard: true });
   assert.match(
     jobOf('ftjob-judge').proposal.notes.join(' '),
-    /grader asks o3: write a model of this service/,
+    /grader asks o3: write a model of this service.* response_format cannot be used here/,
   );
   assert.match(jobOf('ftjob-odd').problem, /Its grader cannot be used here: type/);
 });

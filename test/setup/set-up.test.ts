@@ -265,6 +265,19 @@ test('an unknown verb is refused with the verbs that there are', async ({ reposi
     assert.match(stderr, verb);
 });
 
+test('setup does the named steps and starts nothing; an image sets up nothing', async ({ repository }) => {
+  const { code, stdout } = await repository.run(['setup', 'bundles']);
+  assert.is(code, 0);
+  assert.not.match(stdout, 'ran ');
+  assert.ok(existsSync(join(repository.folder, 'dist', 'main.js')));
+  assert.not.ok(existsSync(join(repository.folder, 'trainer', '.venv')), 'no other step');
+  const unknown = await repository.run(['setup', 'tea']);
+  assert.is(unknown.code, 2);
+  assert.match(unknown.stderr, 'there is no step "tea". The steps are packages, converter');
+  const inImage = await repository.run(['serve'], { HONE_IMAGE: '1' });
+  assert.equal([inImage.code, inImage.stdout], [7, 'ran serve\n']);
+});
+
 test('help needs no set-up', async ({ repository }) => {
   const { code, stdout, stderr } = await repository.run(['serve', '--help']);
   assert.is(code, 0);

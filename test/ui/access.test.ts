@@ -113,6 +113,7 @@ for (const theme of ['light', 'dark'] as const) {
     await sees(page, 'HONE_ACCESS_KEY');
     await page.getByLabel('Name').fill(`<b>${theme}</b>`);
     await page.getByLabel('Scope').selectOption('inference');
+    await page.getByLabel('Keep the answers to its requests').check();
     await page.getByRole('button', { name: 'Add key' }).click();
     const shown = page.locator('.new-key code');
     await shown.waitFor();
@@ -132,9 +133,18 @@ for (const theme of ['light', 'dark'] as const) {
     }
     assert.equal(await axeViolations(page), []);
     await keepPictures(page, `access-${theme}`);
+    const recording = async () => {
+      const { keys } = (await ask('GET', '/api/keys')).body;
+      return keys.find(({ name }: Json) => name === `<b>${theme}</b>`).recording;
+    };
+    assert.is(await recording(), true);
+    await row.getByRole('checkbox', { name: 'Keep the answers' }).uncheck();
+    await sees(page, `Answers to requests with <b>${theme}</b> are no longer kept.`);
+    assert.is(await recording(), false);
     await page.getByRole('button', { name: 'Done' }).click();
     await page.reload();
     await row.getByText('just now').waitFor();
+    assert.is(await row.getByRole('checkbox', { name: 'Keep the answers' }).isChecked(), false);
     assert.not.match(await page.content(), key);
 
     await page.getByLabel('Name').fill(`agent ${theme}`);

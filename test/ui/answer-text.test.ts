@@ -100,9 +100,36 @@ test('an answer is laid out as Markdown or JSON, or as the model wrote it, and n
   assert.is(await page.getByRole('button', { name: 'Raw' }).count(), 2, 'a plain line looks the same');
   assert.equal(await appearanceFaults(page, 'playground-markdown'), []);
   await first?.getByRole('button', { name: 'Raw' }).click();
-  assert.is((await first?.locator('p.answer-text').textContent())?.trim(), markdown.trim());
+  assert.is(await first?.locator('p.answer-text bdi').textContent(), markdown, 'exactly as it was written');
   assert.is(await first?.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
   assert.equal(faults, []);
+});
+
+test('answers of any length fit the page: a text without a break, a table of ten thousand rows', async () => {
+  const line = 'a'.repeat(200_000);
+  const rows = Array.from({ length: 10_000 }, (_, row) => `| ${row} | x |`);
+  const table = ['| a | b |', '|---|---|', ...rows].join('\n');
+  const turns = [line, table].map((text, index) => ({
+    ...{ id: `${index}`, after: index === 0 ? '' : '0', prompt: text.slice(0, 10_000) },
+    answers: [{ name: `${'\u05e9'.repeat(100)}🚀`, text }],
+  }));
+  const route = '/api/playground/chats/long';
+  assert.is((await service.call('PUT', route, { model_id: modelId, turns })).status, 200);
+  const { page, context, faults } = await openPage(service.url, '/nowhere');
+  await page.evaluate((id) => sessionStorage.setItem(`hone.chat.${id}`, '"long"'), modelId);
+  await page.goto(`${service.url}/playground/${modelId}`);
+  const answers = page.locator('.answer-text');
+  await answers.last().getByText('9999').first().waitFor();
+  assert.is((await answers.first().textContent())?.trim().length, line.length);
+  for (const width of [1280, 360]) {
+    await setWidth(page, width);
+    assert.ok((await sidewaysPixels(page)) <= 0, `${width}`);
+  }
+  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  await page.getByLabel('Temperature').waitFor();
+  assert.equal(faults, []);
+  await context.close();
+  await service.call('DELETE', route);
 });
 
 test('a narrow page has the messages alone, and its settings in a sheet', async () => {

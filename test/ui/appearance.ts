@@ -19,6 +19,7 @@ const pictured = [1280, 360];
  */
 export async function appearanceFaults(page: Page, name: string): Promise<string[]> {
   const found: string[] = [];
+  const { width: own = 1280 } = page.viewportSize() ?? {};
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     // Charts are drawn again in the next frame.
@@ -32,7 +33,7 @@ export async function appearanceFaults(page: Page, name: string): Promise<string
       if (wide > 0) found.push(`${name} at ${width} is ${wide} px too wide`);
       if (pictured.includes(width)) await keepPicture(page, `${name}-${colorScheme}-${width}`);
     }
-    await setWidth(page, 1280);
+    await setWidth(page, own);
     const violations = await axeViolations(page, colorScheme === 'light' ? undefined : colorRules);
     found.push(...violations.map((violation) => `${name} in ${colorScheme}: ${violation}`));
   }
@@ -56,6 +57,11 @@ export async function pageFaults(service: TestService, pages: readonly LookedAt[
     // Whatever is still being read is there before a picture is taken.
     await page.waitForFunction(() => document.querySelector('.skeleton') === null);
     found.push(...(await appearanceFaults(page, name)));
+    await setWidth(page, 360);
+    // What a narrow table has scrolled away in part counts as too small.
+    const narrow = (await axeViolations(page)).filter((violation) => !violation.startsWith('target-size'));
+    found.push(...narrow.map((violation) => `${name} at 360: ${violation}`));
+    await setWidth(page, 1280);
   }
   await context.close();
   return [...found, ...faults];

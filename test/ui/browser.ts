@@ -95,21 +95,33 @@ export async function openPage(
 
 /**
  * Adds up the layout shifts of a page from now on, without those that follow the user's own input.
- * @returns what they add up to so far: https://web.dev/articles/cls
+ * @returns what they add up to so far (https://web.dev/articles/cls), and the texts of what moved most.
  */
-export async function layoutShiftOf(page: Page): Promise<() => Promise<number>> {
+export async function layoutShiftOf(page: Page): Promise<() => Promise<{ shift: number; moved: string }>> {
+  interface Shift extends PerformanceEntry {
+    readonly value: number;
+    readonly hadRecentInput: boolean;
+    readonly sources: readonly { readonly node: Element | Text | null }[];
+  }
   await page.evaluate(() => {
-    const seen = { shift: 0 };
+    const seen = { shift: 0, moved: [] as string[] };
     Object.assign(globalThis, { seen });
     new PerformanceObserver((list) => {
-      for (const entry of list.getEntries() as (PerformanceEntry & {
-        value: number;
-        hadRecentInput: boolean;
-      })[])
-        if (!entry.hadRecentInput) seen.shift += entry.value;
+      for (const { value, hadRecentInput, sources } of list.getEntries() as Shift[]) {
+        if (hadRecentInput) continue;
+        seen.shift += value;
+        const texts = sources.map(({ node }) =>
+          (node?.textContent ?? '').trim().replace(/\s+/g, ' ').slice(0, 60),
+        );
+        seen.moved.push(`${value.toFixed(3)}: ${texts.join(' | ')}`);
+      }
     }).observe({ type: 'layout-shift' });
   });
-  return () => page.evaluate(() => (globalThis as unknown as { seen: { shift: number } }).seen.shift);
+  return () =>
+    page.evaluate(() => {
+      const { seen } = globalThis as unknown as { seen: { shift: number; moved: string[] } };
+      return { shift: seen.shift, moved: seen.moved.sort().reverse().slice(0, 9).join('\n') };
+    });
 }
 
 /** The requests of a page that were answered with an error, from now on. */
@@ -132,12 +144,12 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 export const colorRules = ['color-contrast', 'link-in-text-block'];
 
 /**
- * What axe finds wrong with a page by WCAG 2.0 to 2.2, levels A and AA; a line for each rule.
+ * What axe finds wrong with a page by WCAG 2.0 to 2.2, levels A and AA, and best practices; a line for each rule.
  * @param rules the only ones to be checked.
  */
 export async function axeViolations(
   page: Page,
-  rules: readonly string[] = ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'],
+  rules: readonly string[] = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
 ): Promise<string[]> {
   await page.evaluate(axeSource);
   return page.evaluate(async (runOnly) => {

@@ -85,6 +85,12 @@ test('a run is started with a grader and a golden prompt with a test, and its ve
   await sees(page, /Fine-tuned · brief [01] · passed/);
   await keepPictures(page, 'graders-verdict');
   assert.equal(await appearanceFaults(page, 'graders-verdict'), []);
+  for (const path of ['/training/runs', '/models']) {
+    await page.goto(`${service.url}${path}?sort=-score`);
+    await page.locator('summary', { hasText: 'Columns' }).click();
+    await page.getByLabel('Score', { exact: true }).check();
+    await page.getByRole('cell', { name: /^brief [\d.]+$/ }).waitFor();
+  }
   assert.equal(await axeViolations(page), []);
   assert.equal(faults, []);
   await context.close();

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { endAll, startService, supportRows, type TestService, temporaryFolder } from '../service.ts';
 import { storeModel } from '../stored-model.ts';
 import { appearanceFaults } from './appearance.ts';
-import { closeBrowser, openPage, sees } from './browser.ts';
+import { axeViolations, closeBrowser, openPage, sees } from './browser.ts';
 
 let service: TestService;
 test.before(async () => {
@@ -16,6 +16,27 @@ test.before(async () => {
 test.after(async () => {
   await closeBrowser();
   await endAll();
+});
+
+test('keys of judges are set and removed in the settings, and never shown', async () => {
+  const { page, context, faults } = await openPage(service.url, '/settings');
+  const card = page.getByRole('region', { name: 'Judges' });
+  await card.getByText('There are no keys of judges.').waitFor();
+  await card.getByLabel('URL').fill('https://judge.example/v1');
+  assert.ok(await card.getByRole('button', { name: 'Save key' }).isDisabled());
+  await card.getByLabel('Key', { exact: true }).fill('sk-canary');
+  await page.keyboard.press('Enter');
+  await card.getByRole('row', { name: /judge\.example/ }).waitFor();
+  assert.is(await card.getByLabel('Key', { exact: true }).inputValue(), '');
+  assert.equal(await appearanceFaults(page, 'judge-keys'), []);
+  assert.equal(await axeViolations(page), []);
+  await page.reload();
+  await card.getByRole('row', { name: /judge\.example/ }).waitFor();
+  assert.not.match(await page.content(), 'sk-canary');
+  await card.getByRole('button', { name: 'Remove the key of https://judge.example/v1' }).click();
+  await card.getByText('There are no keys of judges.').waitFor();
+  assert.equal(faults, []);
+  await context.close();
 });
 
 test('a grader is written in the form, tried, chosen for an evaluation, and deleted', async () => {

@@ -118,6 +118,8 @@ test('of several lists of a JSON object, the one with the rows is chosen', async
   const first = page.locator('.import-samples > li').first();
   await first.getByText('tested 0').waitFor({ timeout: 60_000 });
   await sees(page, 'Rows under the key "test".');
+  const titles = await page.locator('.import-samples h2').allTextContents();
+  assert.equal(titles, ['Row 1 becomes', 'Row 2 becomes', 'Row 3 becomes'], 'of one line');
   assert.equal(await axeViolations(page), []);
   await page.getByRole('button', { name: 'Start import' }).click();
   await sees(page, '11 rows imported');
@@ -292,6 +294,9 @@ test('several files are dropped anywhere on the page of datasets, and what becam
   await keepPictures(page, 'datasets-dropped');
   await list.getByRole('link', { name: 'third.csv' }).click();
   await sees(page, '1 row, all fit.');
+  await sees(page, 'Too few rows');
+  await sees(page, 'A dataset has at least 10 rows.');
+  assert.ok(await page.getByRole('button', { name: 'Start import' }).isDisabled());
   assert.equal(faults, []);
 });
 

@@ -27,7 +27,8 @@ function textOf(part: unknown): string {
 test('a checkpoint is offered as long as its model is there, and the settings also after it was deleted', () => {
   const offered = (isKept: boolean) => textOf(judgementActions(job, overfitted, isKept));
   assert.match(offered(true), '/playground/mine?weights=step:10');
-  assert.not.match(offered(false), 'playground');
+  assert.match(offered(true), 'Use this checkpoint');
+  for (const text of ['playground', 'Use this checkpoint']) assert.not.match(offered(false), text);
   for (const isKept of [true, false]) assert.match(offered(isKept), 'Train again with these settings');
 });
 

@@ -1,6 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as v from 'valibot';
+import { recommendedFor } from '../../src/contract/settings.ts';
 import { trainingRequest } from '../../src/domain/training/training-request.ts';
 import { toServiceError } from '../../ui/api/request.ts';
 import {
@@ -26,6 +27,7 @@ import {
   groupsFor,
   rangeText,
   readSetting,
+  readSettings,
   type SettingField,
   settingField,
   valueIfLeftOut,
@@ -34,7 +36,7 @@ import { withoutBegunStop } from '../../ui/state/playground/begun-stop.ts';
 import { RunSeries } from '../../ui/state/runs/series.ts';
 import { findEntries } from '../../ui/views/shell/find-entries.ts';
 
-const fields = ['rlhf', 'grpo'].flatMap(groupsFor).flatMap((group) => group.fields);
+const fields = ['rlhf', 'grpo'].flatMap((strategy) => groupsFor(strategy)).flatMap((group) => group.fields);
 /** What says in a request what answers. */
 const sentFields = (...given: Parameters<typeof answererFields>) =>
   JSON.parse(JSON.stringify(answererFields(...given)));
@@ -65,13 +67,13 @@ test('every field of the form is a field of the request, and each bound is the s
 test('every setting of a request has a field in the form of some strategy', () => {
   const inForm = new Set(
     ['sft', 'qlora', 'dpo', 'rlhf', 'grpo']
-      .flatMap(groupsFor)
+      .flatMap((strategy) => groupsFor(strategy))
       .flatMap((group) => group.fields.map(({ name }) => name)),
   );
   const without = Object.keys(trainingRequest.entries).filter((name) => !inForm.has(name as never));
   // What is chosen elsewhere on the page, or by whoever calls the API.
   const elsewhere =
-    'task model_name merge_adapter dataset validation_dataset provider strategy export queue compute_specs'.split(
+    'task model_name merge_adapter dataset validation_dataset provider strategy export queue compute_specs report_to project'.split(
       ' ',
     );
   assert.equal(without.sort(), elsewhere.sort());
@@ -83,6 +85,23 @@ test('an empty field means the recommended value, and text that is not a number 
   assert.ok('fault' in readSetting(field, 'many'));
   assert.ok('fault' in readSetting(field, '1.5'));
   assert.ok('fault' in readSetting(field, 'Infinity'));
+});
+
+test('with full, the form has no settings of low-rank adapters, and sends none', () => {
+  const names = groupsFor('sft', 'full').flatMap((group) => group.fields.map(({ name }) => name));
+  const hidden = [...new Set(fields.map(({ name }) => name))].filter((name) => !names.includes(name));
+  assert.equal(hidden.filter((name) => name.startsWith('lora_') || name.startsWith('target_')).sort(), [
+    'lora_alpha',
+    'lora_dropout',
+    'lora_r',
+    'target_experts',
+    'target_modules',
+  ]);
+  assert.ok(names.includes('adapter'));
+  const texts = { adapter: 'full', lora_r: '8', learning_rate: '1e-4' };
+  assert.equal(readSettings({ settings: texts, strategy: 'sft' }), { adapter: 'full', learning_rate: 1e-4 });
+  assert.equal(recommendedFor('full'), { learning_rate: 2e-5, use_4bit: false });
+  assert.equal(recommendedFor(undefined), {});
 });
 
 test('a derived field shows what the form makes it, and its hint says from what', () => {
@@ -121,8 +140,8 @@ test('numbers are readable, and an unknown is never invented', () => {
   assert.equal([null, 950, 1_220_000].map(formatBytes), ['–', '950 B', '1.22 MB']);
   assert.is(formatMemory(24 * 2 ** 30), '24.0 GB');
   assert.equal(
-    [null, Number.NaN, 0, 0.00312, 0.98234, 1].map((value) => formatPercent(value)),
-    ['–', '–', '0%', '0.312%', '98.2%', '100%'],
+    [null, Number.NaN, 0, 0.00312, 0.98234, 0.99999, 1].map((value) => formatPercent(value)),
+    ['–', '–', '0%', '0.312%', '98.2%', '99.9%', '100%'],
   );
   assert.equal([null, 59.6, 61, 3_700, 200_000].map(formatDuration), [
     '–',

@@ -12,6 +12,7 @@ import {
   trainersOf,
   until,
 } from '../service.ts';
+import { appearanceFaults } from './appearance.ts';
 import { closeBrowser, isLive, keepPictures, openPage, sees } from './browser.ts';
 
 test.after(async () => {
@@ -117,6 +118,10 @@ test('a second tab shows the same run, and a failure tells cause, next step and 
   await two.page.locator('.panel-error summary').click();
   await two.page.getByRole('button', { name: 'Copy detail' }).waitFor();
   assert.ok(await two.page.getByRole('button', { name: 'Resume' }).isEnabled());
+  await two.page.goto(`${service.url}/training/runs`);
+  const figures = two.page.locator(`tr:has(a[href="/training/${jobId}"]) td.right`);
+  for (const index of [0, 1])
+    assert.match(await figures.nth(index).innerText(), /\d/, 'steps and loss are kept');
   assert.equal([...one.faults, ...two.faults], []);
 });
 
@@ -171,6 +176,18 @@ test('two runs at once: the dashboard shows the older one until it ends, the lis
     .getByRole('link')
     .filter({ hasText: /after the running one|starts at about/ })
     .waitFor();
+  const found = await appearanceFaults(page, 'dashboard-next');
+  for (const [id, shown] of [
+    ['train_1', 'running'],
+    ['train_3', 'queued'],
+  ]) {
+    await page.goto(`${two.url}/training/${id}`);
+    await page.locator(`.page-head .badge[data-state="${shown}"]`).waitFor();
+    found.push(...(await appearanceFaults(page, `run-${shown}`)));
+  }
+  assert.equal(found, []);
+  await page.goto(two.url);
+  await next.waitFor();
   await two.call('POST', '/api/jobs/train_3/stop');
   await next.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Stop…' }).click();

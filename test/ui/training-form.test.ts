@@ -269,6 +269,34 @@ test('a preset fills the fields with numbers for the rows and the model, and a t
   await context.close();
 });
 
+test('with all weights, the rate is lower and the fields of low-rank adapters are gone', async () => {
+  const { page, context, faults } = await openPage(service.url, '/training');
+  const field = (label: string) => page.getByLabel(label, { exact: true });
+  await choose(page, 'Dataset', 'support.jsonl');
+  await choose(page, 'Model', ownFolder);
+  await until(
+    async () => (await field('Learning rate').inputValue()) === '0.003',
+    'the rate is that of LoRA',
+  );
+  await openGroup(page, 'LoRA');
+  await field('LoRA rank').fill('8');
+  await choose(page, 'Adapter', 'full');
+  await sees(page, 'The other settings of this group do not act then.');
+  assert.is(await field('Learning rate').inputValue(), '0.0003');
+  assert.is(await field('LoRA rank').count(), 0);
+  await keepPictures(page, 'training-form-full');
+  assert.equal(await axeViolations(page), []);
+  await until(
+    async () => (await page.locator('.plan').textContent())?.includes('Memory'),
+    'the plan is told',
+  );
+  assert.is(await page.locator('.plan .fault').count(), 0, 'the rank that was written is not sent');
+  await choose(page, 'Adapter', 'lora');
+  assert.is(await field('LoRA rank').inputValue(), '8');
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('the task is that of the rows, until another one is chosen', async () => {
   const { page, context, faults } = await openPage(service.url, '/training');
   const task = page.getByLabel('Task', { exact: true });

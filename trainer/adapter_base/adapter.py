@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.export.merge import adapter as adapters
-from trainer.export.merge.update import LowRank, OfExpert, Update
 from trainer.export.merge.weights import StoredTensor
 from trainer.model import check, view
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from trainer.protocol.model_config import ModelConfig
 
 CONFIG = "adapter_config.json"
@@ -23,7 +20,6 @@ ADVICE = "Merge it with PEFT (merge_and_unload, save_pretrained) and train the f
 # Kinds of LoRA that are more than B·A of a weight (PEFT 0.21), by the option that chooses them. The service
 # refuses them before the start (src/domain/base-models/adapter-base.ts).
 OTHER_KINDS = {
-    "use_dora": "DoRA",
     "use_qalora": "QALoRA",
     "use_bdlora": "BD-LoRA",
     "lora_bias": "biases of its own",
@@ -87,25 +83,3 @@ def load(folder: Path, name: str, config: ModelConfig, base: dict[str, StoredTen
                 ADVICE,
             )
     return found
-
-
-def apply(update: Update, weight: Tensor) -> Tensor:
-    """The merged tensor in float32, bit for bit as PEFT's `merge_and_unload` computes it in float32; `weight`
-    (float32) is changed in place. The export's own (`Update.apply`) multiplies and adds in one step, which
-    rounds otherwise."""
-    if update.replacement is not None:
-        return update.replacement.read()
-    for low, part in update.parts:
-        of = weight if part.expert is None else weight[part.expert]
-        of[part.at : part.at + part.rows] += _change(low)[part.row : part.row + part.rows]
-    return weight
-
-
-def _change(low: LowRank) -> Tensor:
-    """What is added to the weight of a module, as PEFT's `get_delta_weight` computes it."""
-    if isinstance(low, OfExpert):
-        b, a = low.factors()
-        return (b @ a) * low.scale
-    stored_a, stored_b = low.stored
-    product = stored_b.read() @ stored_a.read()
-    return (product.T if low.transposed else product) * low.scale

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.adapter_base.adapter import apply
 from trainer.export.merge.adapter import Adapter
 from trainer.export.merge.weights import CHUNK_BYTES, TORCH_NAMES, StoredTensor, make_header, read_header
 from trainer.model import view
@@ -64,7 +63,7 @@ def _as_stored(tensor: StoredTensor) -> Iterator[bytes]:
 def _merged(tensor: StoredTensor, update: Update) -> memoryview:
     import torch
 
-    stored = apply(update, tensor.read()).to(getattr(torch, TORCH_NAMES[tensor.dtype])).contiguous()
+    stored = update.apply(tensor.read()).to(getattr(torch, TORCH_NAMES[tensor.dtype])).contiguous()
     if not torch.isfinite(stored).all():
         raise Failure(
             "bad_model",

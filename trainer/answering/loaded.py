@@ -18,7 +18,7 @@ from trainer.data.encode import text_start
 from trainer.data.job import Job
 from trainer.data.thinking import decoder, without_switch
 from trainer.export import full_precision
-from trainer.model import check, download
+from trainer.model import check, download, whole
 from trainer.model.hardware import choose
 from trainer.model.quantization import quantized
 from trainer.model.view import make_view
@@ -48,6 +48,12 @@ SEEN_TOKENS = 8
 MARK = "\U000f0000"
 
 
+def load(job: Job) -> PreTrainedModel:
+    """The model of `job`, by the class of its family."""
+    options = {"num_labels": 2} if job.family == "extractive" else {}
+    return job.provider.base(job, choose(job.settings, job.config), CLASSES[job.family], **options)
+
+
 class Loaded:
     """One base model in memory. `step` is called at every sign of progress."""
 
@@ -71,18 +77,14 @@ class Loaded:
             # As a decoder does in training, where the template is chosen.
             if job.tokenizer.pad_token is None:
                 job.tokenizer.pad_token = job.tokenizer.eos_token
-            hardware = choose(job.settings, job.config)
-            options = {"num_labels": 2} if job.family == "extractive" else {}
-            self._model = job.provider.base(job, hardware, CLASSES[job.family], **options)
+            self._model = load(job)
             self._has_head = job.family != "extractive" or names_head(scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        self._model.to(hardware.device)
-        self._model.eval()
-        if getattr(self._model, "generation_config", None) is not None:
-            # BART's ends an answer that is cut as if it were complete.
-            self._model.generation_config.forced_eos_token_id = None
+        self._model = self._ready(self._model)
         self._adapters: dict[str, str] = {}
+        # The model, all of whose weights were trained, that was asked last, and its folder.
+        self._whole: tuple[str, PreTrainedModel] | None = None
 
     def answer(
         self, order: GenerateOrder, stopped: Callable[[], bool], show: Callable[[str], None]
@@ -184,10 +186,28 @@ class Loaded:
                 "Leave the others out.",
             )
         path = adapters[0]["path"]
+        if whole.is_whole(Path(path)):
+            yield self._whole_model(path)
+            return
         if path not in self._adapters:
             self._load_adapter(path)
         self._model.set_adapter(self._adapters[path])
         yield self._model
+
+    def _ready(self, model: PreTrainedModel) -> PreTrainedModel:
+        """`model`, as it answers."""
+        model.to(choose(self._job.settings, self._job.config).device)
+        if getattr(model, "generation_config", None) is not None:
+            # BART's ends an answer that is cut as if it were complete.
+            model.generation_config.forced_eos_token_id = None
+        return model.eval()
+
+    def _whole_model(self, path: str) -> PreTrainedModel:
+        """The model in the folder `path`, in memory beside its base until another is asked."""
+        if self._whole is None or self._whole[0] != path:
+            self._whole = None
+            self._whole = path, self._ready(load(self._job.of_folder(Path(path))))
+        return self._whole[1]
 
     def _load_adapter(self, path: str) -> None:
         from peft import PeftModel

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
@@ -151,12 +153,21 @@ class Job(JobContext):
         uses: list[dict[str, Any]] = self.settings.graders or []
         return [figure(use["grader"]["name"]) for use in uses]
 
+    def of_folder(self, folder: Path) -> Job:
+        """The same for what a training of all weights has saved in `folder`, as `provider.base` loads it."""
+        found = copy(self)
+        found.config = json.loads((folder / "config.json").read_text("utf-8"))
+        found.model_dir = folder
+        return found
+
     def conversation(self, row: Row) -> list[Message]:
         """The conversation of a row with the weights of its answers, of which a preference has the chosen and
         a prompt an empty one."""
         if self.shape == "messages":
             return tools.conversation(row, row["messages"])
-        return pairs.conversation(row) if "prompt" in self.fields else self.task.messages(row)
+        if "prompt" not in self.fields:
+            return self.task.messages(row)
+        return pairs.conversation(row, *pairs.ANSWERS.get(self.shape, ())[:1])
 
     def messages(self, row: Row) -> list[Given]:
         """The conversation of a row, the (last learned) answer last."""

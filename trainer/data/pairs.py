@@ -1,5 +1,6 @@
 """Rows of prompts and of preferences: a prompt (a text, or a conversation up to the user's last message or
-results of tools), of a preference with a chosen and a rejected answer, each a text or a list of a message."""
+results of tools), of a preference with a chosen and a rejected answer, of an unpaired one with a completion
+and its label. Each answer is a text or a list of a message."""
 
 from __future__ import annotations
 
@@ -13,12 +14,16 @@ if TYPE_CHECKING:
     from trainer.protocol.row import Message, Row
 
 
-# The answers of a preference.
-Answer = Literal["chosen", "rejected"]
+Answer = Literal["chosen", "rejected", "completion"]
+# The answers of each shape that has some, the one that is shown first.
+ANSWERS: dict[str, tuple[Answer, ...]] = {
+    "preference": ("chosen", "rejected"),
+    "unpaired-preference": ("completion",),
+}
 
 
 def conversation(row: Row, answer: Answer = "chosen") -> list[Message]:
-    """The prompt with its `chosen` or `rejected` answer, an empty one where the row has none; earlier answers
+    """The prompt with an answer, an empty one where the row has none; earlier answers
     have the weight 0."""
     prompt, given = row["prompt"], row.get(answer, "")
     turns: list[Message] = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt

@@ -332,7 +332,9 @@ def _wrong(name: str, value: object) -> str | None:
     """What a field's value must be and is not, or None."""
     if name == "messages":
         return conversations.fault(value)
-    if name in ("prompt", "chosen", "rejected"):
+    if name == "label":
+        return None if isinstance(value, bool) else "must be true or false"
+    if name in ("prompt", "chosen", "rejected", "completion"):
         return pairs.fault(name, value)
     return None if isinstance(value, str) else "must be a string"
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TRAINER = Path(__file__).parents[1]
 # The settings that tell what of the model is changed, and how texts begin.
-CHOICES = ("target_modules", "target_experts", "use_chat_template", "tool_syntax")
+CHOICES = ("adapter", "target_modules", "target_experts", "use_chat_template", "tool_syntax")
 
 
 def dry_run(job: Job) -> None:

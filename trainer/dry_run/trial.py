@@ -9,7 +9,7 @@ import shutil
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -22,15 +22,16 @@ from trainer.export.gguf import converter_input
 from trainer.export.gguf.convert import convert, write_file
 from trainer.export.make import choose_options
 from trainer.export.merge import adapter as adapters
+from trainer.export.merge import whole_model
 from trainer.export.shared_base import end_of_turn
-from trainer.model import text_part
+from trainer.model import text_part, whole
 from trainer.model.tokenizer import adds_bos
 from trainer.protocol.contracts import Spec
 from trainer.protocol.failures import Failure
 from trainer.registry import create
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from trainer.protocol.model_config import ModelConfig
     from trainer.protocol.settings import Settings
@@ -78,9 +79,8 @@ class Trial:
     scorer: node_tools.Scorer | None = None
 
     def ask_transformers(self, config: ModelConfig) -> None:
-        """Computes `reference` in float32, with an adapter as the job's, which is written beside it. `config`
-        is that of the whole model. Raises what transformers and PEFT do."""
-        import peft
+        """Computes `reference` in float32, with an adapter as the job's, or all weights changed, as they are
+        written beside it. `config` is that of the whole model. Raises what transformers and PEFT do."""
         import torch
         from transformers.utils import logging
 
@@ -89,27 +89,45 @@ class Trial:
         load = text_part.loader(config, "AutoModelForCausalLM")
         folder = self._cut_model(self.part.config(config))
         base = load(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True)
-        job = _Adapted(self.spec.settings, config, folder)
-        model = peft.get_peft_model(base, create("provider", "standard").lora(job, base, "CAUSAL_LM"))
+        model = self._changed(base, _Adapted(self.spec.settings, config, folder))
         model.eval()
         # Of all positions, the logits of a large vocabulary would take most of the time.
         last = {"logits_to_keep": 1} if "logits_to_keep" in signature(base.forward).parameters else {}
         with torch.inference_mode():
-            for name, parameter in model.named_parameters():
-                if ".lora_B." in name:
-                    parameter.normal_(std=NOISE)
             for tokens in self.sequences:
                 logits = model(input_ids=torch.tensor([tokens]), use_cache=False, **last).logits[0, -1]
                 scores = torch.log_softmax(logits.to(torch.float64), -1)
                 best = scores.topk(min(COMPARED, scores.numel()))
                 likeliest = {"ids": best.indices.tolist(), "scores": best.values.tolist()}
                 self.reference.append({**likeliest, "deviation": scores.std().item()})
-            model.save_pretrained(self.scratch / "adapter", save_embedding_layers=False)
+
+    def _changed(self, base: PreTrainedModel, job: _Adapted) -> PreTrainedModel:
+        """The model `base`, changed as by a training, and written."""
+        import peft
+        import torch
+
+        folder = self.scratch / "adapter"
+        with torch.no_grad():
+            if job.settings.adapter == "full":
+                for parameter in base.parameters():
+                    parameter.mul_(1 + NOISE * torch.randn_like(parameter))
+                whole.save(base, job.config, folder)
+                return base
+            model = peft.get_peft_model(base, create("provider", "standard").lora(job, base, "CAUSAL_LM"))
+            for name, parameter in model.named_parameters():
+                if ".lora_B." in name:
+                    parameter.normal_(std=NOISE)
+        model.save_pretrained(folder, save_embedding_layers=False)
+        return model
 
     def load_adapter(self, config: ModelConfig) -> None:
-        """Makes the adapter that `ask_transformers` wrote part of the export; Failure as `adapter.load`."""
+        """Makes what `ask_transformers` wrote part of the export; Failure as `adapter.load`."""
         tensors = self.part.tensors
         shared = adapters.shares_embedding(config, tensors)
+        if whole.is_whole(self.scratch / "adapter"):
+            changed = whole_model.tensors_of(self.scratch / "adapter", tensors, shared)
+            self.part = replace(self.part, tensors=changed)
+            return
         self.adapter = adapters.load(self.scratch / "adapter", tensors, shared)
 
     def export(

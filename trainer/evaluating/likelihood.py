@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from trainer.data.encode import IGNORED
 from trainer.kernels.logits import body_of, replaced_forward, with_states
 from trainer.kernels.loss import LOGITS
+from trainer.libraries.peft import without_adapter
 
 if TYPE_CHECKING:
     import torch
@@ -84,7 +85,7 @@ def _losses(
     """The row of each learned token of a batch, and its negative log-likelihood in nats."""
     import torch
 
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner = without_adapter(model)
     given = {"input_ids": ids, "attention_mask": mask, "use_cache": False}
     if writes:
         parts = [inner.get_encoder()]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trainer.answering.loaded import CLASSES, names_head
+from trainer.answering.loaded import load, names_head
 from trainer.data import template
 from trainer.data.job import Job
 from trainer.data.template import LARGEST_CONTEXT
 from trainer.evaluating.order import Order, read_order
 from trainer.libraries.versions import PACKAGES, versions
+from trainer.model import whole
 from trainer.model.hardware import choose
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import PROTOCOL
@@ -83,7 +84,9 @@ def _evaluate(context: JobContext, downloaded: bool) -> None:
 
 def _refuse_gone(order: Order) -> None:
     """Failure `model_not_accessible` when the adapter or its template was deleted since it was asked for."""
-    wanted = [order.adapter and f"{order.adapter}/adapter_config.json", order.template]
+    wanted = [order.template]
+    if order.adapter is not None and not whole.is_whole(Path(order.adapter)):
+        wanted.append(f"{order.adapter}/adapter_config.json")
     for path in filter(None, wanted):
         if not Path(path).is_file():
             raise Failure(
@@ -102,21 +105,22 @@ def _take_whole_rows(job: Job) -> None:
 
 
 def _load(job: Job, adapter: str | None) -> PreTrainedModel:
-    """The base model, with the adapter in the folder `adapter` unless that is None."""
-    hardware = choose(job.settings, job.config)
-    options = {"num_labels": 2} if job.family == "extractive" else {}
+    """The base model, with the adapter in the folder `adapter` unless that is None; or the whole model that
+    is there instead."""
+    of = Path(adapter) if adapter is not None else None
     if adapter is None and job.family == "extractive" and not names_head(job.model_dir):
         raise Failure(
             "unsupported",
             "The base model has no head that answers questions: training adds it.",
             "Score a fine-tuned model.",
         )
-    model = job.provider.base(job, hardware, CLASSES[job.family], **options)
-    if adapter is not None:
+    is_whole = of is not None and whole.is_whole(of)
+    model = load(job.of_folder(of) if of is not None and is_whole else job)
+    if of is not None and not is_whole:
         from peft import PeftModel
 
-        model = PeftModel.from_pretrained(model, adapter)
-    model.to(hardware.device)
+        model = PeftModel.from_pretrained(model, of)
+    model.to(choose(job.settings, job.config).device)
     model.eval()
     call_in_layers(model, lambda tokens: job.heartbeat.beat())
     return model

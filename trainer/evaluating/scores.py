@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from trainer.training import generate
 from trainer.training.answer_budget import longest_answer
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from transformers import PreTrainedModel
 
     from trainer.data.job import Job
@@ -50,6 +52,8 @@ def score_rows(job: Job, model: PreTrainedModel, order: Order, progress: Callabl
     results = {number: _result(job, number, row) for number, row in found.items()}
     if job.shape == "preference":
         figures = _score_preferences(job, model, results, progress)
+    elif job.shape == "unpaired-preference":
+        figures = _score_unpaired(job, model, results, progress)
     else:
         answers = job.shape != "text"
         share = LIKELIHOOD_SHARE if answers else 1.0
@@ -81,7 +85,10 @@ def _result(job: Job, number: int, row: Row) -> RowResult:
     if job.shape == "preference":
         rejected = generate.reference_of(job, pairs.messages(job.template, row, "rejected"))
     prompt = generate.shown_text(messages[:-1])
-    return RowResult(number, prompt, generate.reference_of(job, messages), rejected)
+    reference = generate.reference_of(job, messages)
+    if job.shape == "unpaired-preference" and not row["label"]:
+        return RowResult(number, prompt, None, reference)
+    return RowResult(number, prompt, reference, rejected)
 
 
 def _length(job: Job) -> int | None:
@@ -193,14 +200,7 @@ def _score_preferences(
     """How often the chosen answer is more likely than the rejected one: as a whole, and per token, because
     short answers are likelier. Equal ones count half."""
     dataset, _ = preferences.encoded_pairs(job)
-
-    def sequences(answer: str) -> list[tuple[list[int], list[int]]]:
-        return [
-            ([*prompt, *ids], [IGNORED] * len(prompt) + ids)
-            for prompt, ids in zip(dataset["prompt_ids"], dataset[answer], strict=True)
-        ]
-
-    both = sequences("chosen_ids") + sequences("rejected_ids")
+    both = _sequences(dataset, "chosen_ids") + _sequences(dataset, "rejected_ids")
     found = likelihoods(model, both, writes=False, pad=job.tokenizer.pad_token_id, progress=progress)
     chosen, rejected = found[: len(dataset)], found[len(dataset) :]
     for number, better, worse in zip(dataset["row"], chosen, rejected, strict=True):
@@ -220,6 +220,35 @@ def _score_preferences(
         "win_rate": 100 * sum(whole) / len(whole),
         "win_rate_per_token": 100 * sum(per_token) / len(per_token),
     }
+
+
+def _score_unpaired(
+    job: Job, model: PreTrainedModel, results: dict[int, RowResult], progress: Callable[[float], None]
+) -> dict[str, float]:
+    """The loss of right answers, and how often one of them is more likely per token than a wrong one, of all
+    pairs of these. Equal ones count half."""
+    dataset, _ = preferences.encoded_pairs(job)
+    sequences = _sequences(dataset, "completion_ids")
+    found = likelihoods(model, sequences, writes=False, pad=job.tokenizer.pad_token_id, progress=progress)
+    sides: tuple[list[Likelihood], list[Likelihood]] = ([], [])
+    for number, label, one in zip(dataset["row"], dataset["label"], found, strict=True):
+        sides[label].append(one)
+        if one.loss is not None:
+            results[number].figures["loss"] = one.loss
+    wrong, right = (sorted(one.loss for one in side if one.loss is not None) for side in sides)
+    figures = _loss_figures(sides[1])
+    if wrong and right:
+        wins = sum(len(wrong) - (bisect_left(wrong, one) + bisect_right(wrong, one)) / 2 for one in right)
+        figures["win_rate_per_token"] = 100 * wins / (len(wrong) * len(right))
+    return figures
+
+
+def _sequences(dataset: Dataset, answer: str) -> list[tuple[list[int], list[int]]]:
+    """The tokens of each prompt with an answer, and its labels."""
+    return [
+        ([*prompt, *ids], [IGNORED] * len(prompt) + ids)
+        for prompt, ids in zip(dataset["prompt_ids"], dataset[answer], strict=True)
+    ]
 
 
 def _wins(one: float, other: float) -> float:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,10 @@ import msgspec
 from trainer.export.gguf.convert import DIRECT_TYPES
 from trainer.export.make import make
 from trainer.export.outcome import logged
+from trainer.export.retention import chosen
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import CONTRACT, Export, Spec, read_spec
+from trainer.protocol.durable import sync_tree
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stop, Stopped
 
@@ -23,25 +26,49 @@ from trainer.protocol.stop import Stop, Stopped
 CANCELLED = 143
 
 
-def export_again(spec_path: str, folder: str, types: str, find_base: Callable[[JobContext], None]) -> int:
+@dataclass(frozen=True)
+class Choice:
+    """What the files are made of: the adapter at this strength, with the weights in the folder `checkpoint`
+    if that is given. All that changes of the model's folder is put into the folder `into`."""
+
+    into: Path
+    strength: float
+    checkpoint: Path | None
+
+
+def export_again(
+    spec_path: str,
+    folder: str,
+    types: str,
+    find_base: Callable[[JobContext], None],
+    choice: Choice | None = None,
+) -> int:
     """Makes the GGUF files of the `types` (separated by commas) in the model's `folder`, in place of those
-    that are there.
+    that are there; with a `choice`, in its folder, and `folder` stays as it is.
 
     `find_base` makes the base model's folder, if it has to be made. The specification has the shape of a
     job's; job folder and dataset may be gone. Prints JSON lines:
-    `{"phase", "progress", "detail"}`, `{"artifact": …}` for each published file with its path relative to
-    `folder`, and at the end `{"export": …, "verification": …}` as in `done`. Returns exit status 0 then, 1
+    `{"phase", "progress", "detail"}`, `{"artifact": …}` for each published file with its path in its folder,
+    and at the end `{"export": …, "verification": …}` as in `done`. Returns exit status 0 then, 1
     after `{"failed": …}` when nothing could be tried, CANCELLED after SIGTERM. Nothing partial is left.
     """
     try:
-        again = Again.of(read_spec(spec_path), Path(folder), types)
+        again = Again.of(read_spec(spec_path), Path(folder), types, choice)
     except Exception as error:
         _print({"failed": logged(error).fields()})
         return 1
     try:
         find_base(again)
+        if choice is not None:
+            chosen.stage(Path(folder), choice.into, choice.strength, choice.checkpoint)
+            if choice.strength != 1 or choice.checkpoint is not None:
+                # What a library says while the model is loaded is no result.
+                with redirect_stdout(sys.stderr):
+                    chosen.record_again(again, choice.checkpoint)
         wanted = again.spec.export.quantizations if again.spec.export else []
         export, verification = make(again, wanted, None)
+        if choice is not None:
+            sync_tree(choice.into)
         _print({"export": export, "verification": verification})
         return 0
     except Stopped:
@@ -75,12 +102,13 @@ class NoHeartbeat:
 
 @dataclass
 class Again(JobContext):
-    """The export of the model in `model`, with a folder inside it for what is not published."""
+    """An export that publishes into the folder `into`, with a folder in the model's for what is not
+    published."""
 
-    model: Path
+    into: Path
 
     @classmethod
-    def of(cls, spec: Spec, model: Path, types: str) -> Again:
+    def of(cls, spec: Spec, model: Path, types: str, choice: Choice | None) -> Again:
         """Makes the folder; Failure when `model` is no model's folder, or when a type is unknown."""
         if not (model / "adapter").is_dir():
             raise Failure("internal", f"There is no adapter in {model}.", "Train the model again.")
@@ -95,18 +123,19 @@ class Again(JobContext):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         spec = msgspec.structs.replace(spec, job_dir=str(folder), export=Export(quantizations))
-        return cls(spec, Lines(), NoHeartbeat(), stop, model.resolve())
+        into = model if choice is None else choice.into
+        return cls(spec, Lines(), NoHeartbeat(), stop, into.resolve())
 
     @property
     def artifacts(self) -> Path:
-        """The model's folder."""
-        return self.model
+        """Where it publishes."""
+        return self.into
 
     @property
     def root(self) -> Path:
-        """The model's folder."""
-        return self.model
+        """Where it publishes."""
+        return self.into
 
 
 def _print(value: Mapping[str, object]) -> None:
-    print(json.dumps(value, ensure_ascii=False), flush=True)
+    print(json.dumps(value, ensure_ascii=False), file=sys.__stdout__, flush=True)

@@ -25,6 +25,7 @@ from trainer.export.merge import weights
 from trainer.export.publish import move
 from trainer.export.shared_base import NOTE, base_type, end_of_turn, note
 from trainer.export.verification.sample_texts import sample_texts
+from trainer.model import whole
 from trainer.model.architectures import verdict
 from trainer.model.tokenizer import adds_bos, load_tokenizer
 from trainer.model.view import make_view
@@ -61,6 +62,8 @@ def _prepare(
     kept = None if step is None else checkpoints.complete(spec.folder / "checkpoints", step)
     if kept is None and step is not None:
         raise Failure("internal", f"The checkpoint of step {step} is incomplete or gone.", "Choose another.")
+    if kept is not None and whole.is_whole(kept.path):
+        raise Failure("unsupported", "All weights were trained, so there is no adapter beside the base.")
     if spec.tools is None:
         raise Failure("internal", "The job names no converter.", "Start the training again.")
     converter = Path(spec.tools.converter)

@@ -18,7 +18,7 @@ from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.kept import Kept
 from trainer.export.merge import adapter as adapters
-from trainer.export.merge import weights
+from trainer.export.merge import weights, whole_model
 from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
 from trainer.export.shared_base import end_of_turn
@@ -27,6 +27,7 @@ from trainer.export.verification.compare import Figures
 from trainer.export.verification.exact import check_files
 from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import Exact, load_reference, verify
+from trainer.model import whole
 from trainer.model.architectures import verdict
 from trainer.model.config import complete_config
 from trainer.model.tokenizer import adds_bos, load_tokenizer
@@ -124,12 +125,16 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
         raise Failure("unsupported", reason, "Use the adapter with its base model.")
     tensors = weights.index_checkpoint(base)
     tied = adapters.shares_embedding(config, tensors)
-    adapter = adapters.load(job.artifacts / "adapter", tensors, tied)
+    folder, adapter = job.artifacts / "adapter", adapters.Adapter()
+    if whole.is_whole(folder):
+        tensors = whole_model.tensors_of(folder, tensors, tied)
+    else:
+        adapter = adapters.load(folder, tensors, tied)
     _check_disk(job, tensors)
     source = scratch / "converter-input"
     source.mkdir()
     converter_input.build(base, source, template, config)
-    job.phase("merge", 1.0, f"{len(adapter.updates)} tensors change")
+    job.phase("merge", 1.0, f"{len(adapter.updates) or len(tensors)} tensors change")
     convert_model = partial(
         convert,
         converter_dir=converter,

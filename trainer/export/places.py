@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trainer.export.merge.update import LowRank, OfExpert
 from trainer.export.merge.weights import StoredTensor
 from trainer.model import names, text_part
-from trainer.model.names import Part
+from trainer.model.names import Part, by_canonical, canonical
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -19,27 +19,13 @@ if TYPE_CHECKING:
 
     from trainer.protocol.model_config import ModelConfig
 
-# Name segments that wrappers add before the layers and that a published checkpoint may omit.
-WRAPPERS = frozenset({"base_model", "model", "transformer", "language_model"})
-
-
-def canonical(name: str) -> str:
-    """A tensor's name without wrapper segments: `model.layers.0.x` and `layers.0.x` are the same."""
-    parts = name.split(".")
-    start = 0
-    while start < len(parts) - 1 and parts[start] in WRAPPERS:
-        start += 1
-    return ".".join(parts[start:])
-
 
 class Places:
     """Finds the tensors of a checkpoint by the names that the loaded model has for its weights."""
 
     def __init__(self, base: dict[str, StoredTensor]) -> None:
         self.base = base
-        self.by_canonical: dict[str, list[str]] = {}
-        for name in base:
-            self.by_canonical.setdefault(canonical(name), []).append(name)
+        self.by_canonical = by_canonical(base)
 
     @cached_property
     def loaded(self) -> tuple[PreTrainedModel, ModelConfig, dict[str, tuple[int, ...]]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import rows
 from trainer.data.lengths import choose_length
 from trainer.kernels.install import install_linear
-from trainer.libraries.peft import pass_on_all_inputs
+from trainer.libraries.peft import pass_on_all_inputs, without_adapter
 from trainer.model.hardware import choose
 from trainer.padding_free.length_groups import describe_layout
 from trainer.padding_free.spans import Collate, first_position, make_spans_padding_free, span_loss
@@ -69,7 +69,7 @@ def train(job: Job) -> Trained:
     why = make_spans_padding_free(model, training.select_columns(columns), hardware)
     collate: Callable[[list[dict[str, Any]]], dict[str, Tensor]]
     if job.report_path(why, describe_layout(hardware.device)) is None:
-        collate = Collate(first_position(model.get_base_model()))
+        collate = Collate(first_position(without_adapter(model)))
         parts = [PerItem.of(count=with_lengths), FlatLoss.of(loss=span_loss)]
     else:
         collate = DataCollatorWithPadding(job.tokenizer)
@@ -241,7 +241,7 @@ def best_span(
     import torch
 
     # Not PEFT's wrapper: see `pass_on_all_inputs`.
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    inner = without_adapter(model)
     encoded = windows(tokenizer, question, context, length)
     best, found = float("-inf"), Span("", 0)
     for index, ids in enumerate(encoded["input_ids"]):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.abc import MetaPathFinder
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -32,7 +32,7 @@ HEAD_ROWS = 20
 SAMPLES = 3
 # Problems that are reported one by one; of more, only their number.
 TOLD_PROBLEMS = 100
-# Containers whose rows are numbered; those of the others have lines.
+# Containers whose rows are numbered; those of the others have lines, unless all are in one.
 TABLES = ("parquet", "arrow")
 # Reasons that are counted, and those that are reported.
 MAXIMUM_COSTS, TOLD_COSTS = 1000, 10
@@ -67,6 +67,8 @@ class _Import:
         self.request = request
         self.rows = self.skipped = self.problems = 0
         self.told_at = time.monotonic()
+        # What the numbers of rows count.
+        self.unit: Literal["line", "row"] = "line"
         # How many rows do not fit, by column and reason.
         self.costs: Counter[tuple[str | None, str]] = Counter()
 
@@ -145,6 +147,9 @@ class _Import:
         rows = [row for _, row in head if isinstance(row, dict)]
         if not head:
             raise Fault("The file has no rows.")
+        if source.container in TABLES or (len(head) > 1 and head[0][0] == head[-1][0]):
+            self.unit = "row"
+            head = [(number, row) for number, (_, row) in enumerate(head, 1)]
         if not rows:
             number, bad = head[0]
             assert isinstance(bad, BadRow)
@@ -159,6 +164,7 @@ class _Import:
         self.report(
             "proposal",
             container=source.container,
+            unit=self.unit,
             compression=source.compression,
             shape=conversion.shape if conversion else "columns",
             target=conversion.target if conversion else None,
@@ -214,6 +220,7 @@ class _Import:
         is_table = source.container in TABLES
         columns = conversion.columns if conversion and (conversion.flat or is_table) else None
         convert = conversion.convert if conversion else dict[str, Any]
+        before = self.rows + self.problems
         for start, part in read_parts(source, Path(self.request.scratch), columns):
             rows: Iterable[tuple[int, dict[str, Any] | BadRow]]
             if isinstance(part, Table | Batch):
@@ -226,6 +233,8 @@ class _Import:
             else:
                 rows = ((start, part),)
             for number, row in rows:
+                if self.unit == "row":
+                    number = self.rows + self.problems - before + 1
                 try:
                     if isinstance(row, BadRow):
                         raise row
@@ -252,7 +261,7 @@ class _Import:
 
     def _place(self, source: Source, number: int, message: str) -> str:
         among = f" of {source.path.name}" if len(self.request.paths) > 1 else ""
-        return f"{'Row' if source.container in TABLES else 'Line'} {number}{among}: {message}"
+        return f"{self.unit.capitalize()} {number}{among}: {message}"
 
     def _progress(self, done_bytes: int) -> None:
         self.told_at = time.monotonic()

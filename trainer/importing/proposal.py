@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
+from trainer.importing.shapes import is_label
 from trainer.importing.values import value_at
 from trainer.protocol.contracts import ROW_SHAPES
 
@@ -21,6 +22,11 @@ USUAL: dict[str, dict[str, tuple[str, ...]]] = {
         "prompt": ("prompt", "question", "instruction", "input", "query"),
         "chosen": ("chosen", "preferred", "accepted", "chosen_response", "better", "win"),
         "rejected": ("rejected", "non_preferred", "dispreferred", "rejected_response", "worse", "lose"),
+    },
+    "unpaired-preference": {
+        "prompt": ("prompt", "question", "instruction", "input", "query", "messages"),
+        "completion": ("completion", "response", "answer", "output", "reply"),
+        "label": ("label", "thumb", "thumbs", "feedback", "rating", "vote", "liked", "desirable", "good"),
     },
     "question-answer": {
         "context": ("context", "passage", "paragraph"),
@@ -122,7 +128,7 @@ def _add_others(mapping: Mapped, facts: Sequence[_Facts]) -> None:
 
 
 def _found(columns: Sequence[str], rows: Sequence[Row], facts: Sequence[_Facts]) -> Proposed | None:
-    usual = _by_usual_names(columns, rows[0])
+    usual = _by_usual_names(columns, rows)
     if usual is not None:
         return Proposed(usual, is_guess=False)
     pairs = [
@@ -148,7 +154,7 @@ def _found(columns: Sequence[str], rows: Sequence[Row], facts: Sequence[_Facts])
     return None
 
 
-def _by_usual_names(columns: Sequence[str], first: Row) -> Mapped | None:
+def _by_usual_names(columns: Sequence[str], rows: Sequence[Row]) -> Mapped | None:
     by_name = {name.strip().lower().replace(" ", "_").replace("-", "_"): name for name in reversed(columns)}
     for shape, fields in USUAL.items():
         if shape not in ROW_SHAPES:
@@ -160,12 +166,14 @@ def _by_usual_names(columns: Sequence[str], first: Row) -> Mapped | None:
         }
         if len(set(found.values())) < len(fields):
             continue
+        if "label" in found and not all(is_label(value_at(row, found["label"])) for row in rows):
+            continue
         # A text beside columns with other names may be what is answered.
         if shape == "text" and any(_words(name) & ANSWERING for name in columns):
             continue
         # A conversation is a list; a column of that name with plain text is none.
-        is_list = isinstance(value_at(first, found[next(iter(found))]), list)
-        if is_list == (shape == "messages") or shape == "preference":
+        is_list = isinstance(value_at(rows[0], found[next(iter(found))]), list)
+        if is_list == (shape == "messages") or shape.endswith("preference"):
             return {"target": shape, "columns": found}
     return None
 

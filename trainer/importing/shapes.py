@@ -16,6 +16,27 @@ from trainer.protocol.contracts import ROW_SHAPES
 Row = dict[str, Any]
 
 TOOLS = (*OFFERED, "parallel_tool_calls")
+UNPAIRED = ROW_SHAPES["unpaired-preference"]
+# Labels of answers.
+GOOD = frozenset(
+    ("true", "1", "yes", "y", "up", "good", "positive", "like", "liked", "desirable", "\U0001f44d", "+1")
+)
+BAD = frozenset(
+    (
+        "false",
+        "0",
+        "-1",
+        "no",
+        "n",
+        "down",
+        "bad",
+        "negative",
+        "dislike",
+        "disliked",
+        "undesirable",
+        "\U0001f44e",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +67,10 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
             _openai_preference,
             ["input", "preferred_output", "non_preferred_output"],
         )
+    if has("messages") and isinstance(first.get("label"), bool):
+        answer = next((name for name in ("completion", "response", "answer") if has(name)), None)
+        used = ["messages", *([answer] if answer else []), "label", *TOOLS]
+        return Conversion("unpaired-preference", "unpaired-preference", _rated(answer), used)
     if has("messages") and _is_prompt(first):
         return Conversion("openai-prompts", "prompt", _openai_prompt, list(columns))
     conversation = next((name for name in ("conversations", "messages") if has(name)), None)
@@ -66,6 +91,8 @@ def conversion_of(mapping: Mapping[str, Any] | None, columns: Sequence[str], fir
             fields=None if as_messages or has("input") else {"input": "instruction", "output": "output"},
             optional=("input",),
         )
+    if all(has(field) for field in UNPAIRED) and is_label(first["label"]):
+        return _mapped("unpaired-preference", "unpaired-preference", {name: name for name in UNPAIRED})
     if has("prompt") and has("completion"):
         if isinstance(first["prompt"], list):
             return Conversion(
@@ -95,11 +122,16 @@ def _mapped(shape: str, target: str, columns: dict[str, str]) -> Conversion:
             values = {field: value_at(row, column) for field, column in fields.items()}
             if any(isinstance(value, list) for value in values.values()):
                 return _preference(values)
+        if target == "unpaired-preference":
+            return _unpaired({field: value_at(row, column) for field, column in fields.items()}, fields)
         if target == "prompt" and isinstance(value_at(row, fields["prompt"]), list):
             return {"prompt": messages_of(value_at(row, fields["prompt"]), "prompt", learned=False)}
         return {field: text_of(row, column) for field, column in fields.items()}
 
-    return Conversion(shape, target, convert, list(fields.values()), flat=True, fields=fields)
+    flat = target != "unpaired-preference"
+    return Conversion(
+        shape, target, convert, list(fields.values()), flat=flat, fields=fields if flat else None
+    )
 
 
 def _chosen(mapping: Mapping[str, Any]) -> Conversion:
@@ -120,6 +152,8 @@ def _chosen(mapping: Mapping[str, Any]) -> Conversion:
                 field: templates[field].of(row) if field in templates else text_of(row, columns[field])
                 for field in ROW_SHAPES[target]
             }
+            if "label" in made:
+                made["label"] = label_of(made["label"], columns.get("label", "label"))
         if system is not None:
             made = _with_system(made, system, row)
         if kept:
@@ -132,7 +166,7 @@ def _chosen(mapping: Mapping[str, Any]) -> Conversion:
         "messages" if system is not None else target,
         convert,
         list(dict.fromkeys([*used, *(system.columns if system is not None else ())])),
-        flat=target != "messages",
+        flat=target not in ("messages", "unpaired-preference"),
     )
 
 
@@ -227,6 +261,60 @@ def _preference(row: Row) -> Row:
     for turn in (*before, *chosen, *rejected):
         turn.pop("weight", None)
     return {"prompt": before, "chosen": chosen[-1:], "rejected": rejected[-1:], **offered(row)}
+
+
+def _rated(answer: str | None) -> Callable[[Row], Row]:
+    """Conversations with labels: what is labelled stands in the column `answer`, or is their last message."""
+
+    def convert(row: Row) -> Row:
+        values = {"prompt": row.get("messages"), "completion": answer and row.get(answer)}
+        if answer is None:
+            *before, last = messages_of(row.get("messages"), "messages", learned=False)
+            values = {"prompt": before, "completion": [last]}
+        made = _unpaired({**values, "label": row.get("label")}, {"prompt": "messages", "label": "label"})
+        if made["prompt"][-1]["role"] not in ("user", "tool"):
+            raise BadRow("the prompt does not end with a message of the user or a tool", "messages")
+        if isinstance(made["completion"], list) and made["completion"][-1]["role"] != "assistant":
+            raise BadRow("the conversation does not end with an assistant message", "messages")
+        return {**made, **offered(row)}
+
+    return convert
+
+
+def _unpaired(values: Row, columns: Mapping[str, str]) -> Row:
+    """A prompt and an answer, each a text or a list of messages, with its label."""
+    made: Row = {}
+    for field in ("prompt", "completion"):
+        value, column = values[field], columns.get(field, field)
+        if not isinstance(value, list):
+            made[field] = text_of({column: value}, column)
+            continue
+        made[field] = messages_of(value, column, learned=False)
+        for turn in made[field]:
+            turn.pop("weight", None)
+    return {**made, "label": label_of(values["label"], columns["label"])}
+
+
+def label_of(value: object, column: str) -> bool:
+    """Whether a label says that an answer is good. @raises BadRow for one that says neither."""
+    word = str(value).strip().lower().removesuffix(".0").replace("thumbs_", "").replace("thumbs ", "")
+    if word in GOOD or word in BAD:
+        return word in GOOD
+    raise BadRow(
+        f'column "{column}" must hold labels such as true and false, up and down, 1 and 0; found "{value}"'[
+            :300
+        ],
+        column,
+    )
+
+
+def is_label(value: object) -> bool:
+    """Whether `label_of` knows a value."""
+    try:
+        label_of(value, "")
+    except BadRow:
+        return False
+    return True
 
 
 def _is_prompt(row: Row) -> bool:

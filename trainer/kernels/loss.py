@@ -80,7 +80,9 @@ class _Rows:
     again. Iterating gives the statistics of a chunk or a part of it.
 
     With `gradient`, like `hidden`, that of the hidden states is written to it, where that of the logits is
-    `sign` times the softmax less 1 at the label. With `every` they include means.
+    `sign` times the softmax less 1 at the label; and that of the weight is added to `of_weight`, if that is
+    given, too. With `every` they include means. With `allowed`
+    (tokens, words), as `unpacked` reads it, the softmax is over these tokens alone; means are over all.
     """
 
     def __init__(
@@ -94,9 +96,12 @@ class _Rows:
         gradient: Tensor | None = None,
         sign: float = 0.0,
         every: bool = False,
+        allowed: Tensor | None = None,
+        of_weight: Tensor | None = None,
     ) -> None:
+        self.of_weight = of_weight
         self.given = hidden, weight, bias
-        self.scale, self.softcap, self.labels = scale, softcap, labels
+        self.scale, self.softcap, self.labels, self.allowed = scale, softcap, labels, allowed
         self.gradient, self.sign, self.every = gradient, sign if gradient is not None else 0.0, every
 
     def __iter__(self) -> Iterator[_RowStatistics]:
@@ -117,9 +122,12 @@ class _Rows:
             yield from compute(product, rows)
             if self.gradient is not None:
                 self.gradient[rows] = product @ weight
+            if self.of_weight is not None:
+                self.of_weight.addmm_(product.t(), hidden[rows].to(weight.dtype))
 
     def _has_kernel(self, product: Tensor) -> bool:
-        return self.scale == 1.0 and self.softcap is None and SOFTMAX.computes(product)
+        plain = self.scale == 1.0 and self.softcap is None and self.allowed is None
+        return plain and SOFTMAX.computes(product)
 
     def _by_kernel(self, product: Tensor, rows: slice) -> Iterator[_RowStatistics]:
         chosen, *others = softmax_by_kernel(product, self.labels[rows], self.sign)
@@ -144,13 +152,15 @@ class _Rows:
             torch.tanh(logits.div_(softcap), out=logits)
             slope = 1 - logits * logits
             logits *= softcap
+        mean = logits.mean(-1) if self.every else None
+        kept = logits.clone() if self.every else None
+        if self.allowed is not None:
+            logits.masked_fill_(~unpacked(self.allowed[rows], logits.shape[1]), -torch.inf)
         largest, chosen = logits.amax(-1, keepdim=True), logits.gather(1, labels)
         correct = largest == chosen
         # The rows of the largest takes much longer to find than its value.
         (some,) = correct[:, 0].nonzero(as_tuple=True)
         correct[some] = logits[some].argmax(-1, keepdim=True) == labels[some]
-        mean = logits.mean(-1) if self.every else None
-        kept = logits.clone() if self.every else None
         probabilities = torch.softmax(logits, -1, out=logits)
         # The largest share is at least 1 / vocabulary, so that its logarithm is exact.
         total = (largest - probabilities.amax(-1, keepdim=True).log())[:, 0]
@@ -189,7 +199,8 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
     class LabelledLoss(torch.autograd.Function):
         """`apply(hidden, weight, bias, scale, softcap, labels, count)`: cross entropy of the logits
         `softcap(scale * (hidden @ weight.T + bias))` summed over the tokens and divided by `count`, and how
-        many tokens were predicted correctly. hidden (tokens, size), weight (vocabulary, size)."""
+        many tokens were predicted correctly. hidden (tokens, size), weight (vocabulary, size). Both have
+        gradients."""
 
         @staticmethod
         def forward(
@@ -203,12 +214,14 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
             count: Tensor | int,
         ) -> tuple[Tensor, Tensor]:
             gradient = torch.empty_like(hidden)
+            of_weight = torch.zeros_like(weight) if context.needs_input_grad[1] else None
             total = torch.zeros((), dtype=torch.float32, device=hidden.device)
             correct = torch.zeros((), dtype=torch.float32, device=hidden.device)
-            for part in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, 1.0):
+            given = hidden, weight, bias, scale, softcap, labels, gradient, 1.0
+            for part in _Rows(*given, of_weight=of_weight):
                 total -= part.log_probability().sum()
                 correct += part.correct.sum()
-            context.save_for_backward(gradient)
+            context.save_for_backward(gradient, of_weight)
             context.count = count
             correct = correct.long()
             context.mark_non_differentiable(correct)
@@ -216,8 +229,11 @@ def labelled_loss_class() -> type[torch.autograd.Function]:
 
         @staticmethod
         def backward(context: _Context, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-            (gradient,) = context.saved_tensors
-            return (gradient * (grad_output / context.count), None, None, None, None, None, None)
+            gradient, of_weight = context.saved_tensors
+            factor = grad_output / context.count
+            # There is one backward pass, and the weight may be large.
+            of_weight = None if of_weight is None else of_weight.mul_(factor)
+            return (gradient * factor, of_weight, None, None, None, None, None)
 
     return LabelledLoss
 
@@ -228,10 +244,11 @@ def log_probability_class() -> type[torch.autograd.Function]:
     import torch
 
     class LogProbability(torch.autograd.Function):
-        """`apply(hidden, weight, bias, scale, softcap, labels)`: the log-probability of each label by the
-        logits `softcap(scale * (hidden @ weight.T + bias))`, float32 (tokens); and figures without a
-        gradient (3, tokens): the entropies, the means of the logits, and whether each label is the correct.
-        hidden (tokens, size), weight (vocabulary, size)."""
+        """`apply(hidden, weight, bias, scale, softcap, labels, allowed)`: the log-probability of each label
+        by the logits `softcap(scale * (hidden @ weight.T + bias))`, among those of `allowed` (tokens, words)
+        unless it is None, float32 (tokens); and figures without a gradient (3, tokens): the entropies, the
+        means of the logits, and whether each label is the correct. hidden (tokens, size), weight (vocabulary,
+        size)."""
 
         @staticmethod
         def forward(
@@ -242,12 +259,14 @@ def log_probability_class() -> type[torch.autograd.Function]:
             scale: float,
             softcap: float | None,
             labels: Tensor,
+            allowed: Tensor | None,
         ) -> tuple[Tensor, Tensor]:
             wanted = context.needs_input_grad[0]
             gradient = torch.empty_like(hidden) if wanted else None
             found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
             figures = torch.empty(3, len(labels), dtype=torch.float32, device=hidden.device)
-            for part in _Rows(hidden, weight, bias, scale, softcap, labels, gradient, -1.0, every=True):
+            given = hidden, weight, bias, scale, softcap, labels, gradient, -1.0
+            for part in _Rows(*given, every=True, allowed=allowed):
                 found[part.rows] = part.log_probability()
                 assert part.expected is not None and part.mean is not None
                 entropy = part.sum - part.expected
@@ -259,7 +278,7 @@ def log_probability_class() -> type[torch.autograd.Function]:
         @staticmethod
         def backward(context: Context, grad_output: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
             (gradient,) = context.saved_tensors
-            return (gradient * grad_output[:, None].to(gradient.dtype), None, None, None, None, None)
+            return (gradient * grad_output[:, None].to(gradient.dtype), *[None] * 6)
 
     return LogProbability
 
@@ -271,7 +290,7 @@ def labelled_loss(
     divided by `count`, and how many of them are the correct tokens."""
     import torch
 
-    if has_frozen_head(inner):
+    if has_frozen_head(inner) or _has_trained_head(inner):
         head, (before, after, softcap) = inner.get_output_embeddings(), logits_of(inner)
         hidden = hidden if before == 1.0 else hidden * before
         return labelled_loss_class().apply(hidden, head.weight, head.bias, after, softcap, labels, count)
@@ -281,10 +300,15 @@ def labelled_loss(
 
 
 def log_probabilities(
-    inner: PreTrainedModel, hidden: Tensor, labels: Tensor, figures: bool = True
+    inner: PreTrainedModel,
+    hidden: Tensor,
+    labels: Tensor,
+    figures: bool = True,
+    allowed: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """The log-probability of each of `labels` after `hidden` (tokens, size), by the output layer of the model
-    `inner`, as float32; and, with `figures`, those of `LogProbability`, otherwise None."""
+    `inner`, as float32; and, with `figures`, those of `LogProbability`, otherwise None. With `allowed`
+    (tokens, words), as `unpacked` reads it, among these tokens alone."""
     import torch
 
     if has_frozen_head(inner):
@@ -292,20 +316,31 @@ def log_probabilities(
         hidden = hidden if before == 1.0 else hidden * before
         given = head.weight, head.bias, after, softcap, labels
         if figures or hidden.requires_grad:
-            return log_probability_class().apply(hidden, *given)
+            return log_probability_class().apply(hidden, *given, allowed)
         found = torch.empty(len(labels), dtype=torch.float32, device=hidden.device)
-        for part in _Rows(hidden, *given):
+        for part in _Rows(hidden, *given, allowed=allowed):
             found[part.rows] = part.log_probability()
         return found, None
     logits = all_logits(inner, hidden)
-    every = logits.log_softmax(-1)
+    masked = logits
+    if allowed is not None:
+        masked = logits.masked_fill(~unpacked(allowed, logits.shape[1]), -torch.inf)
+    every = masked.log_softmax(-1)
     found = every.gather(1, labels[:, None])[:, 0]
     if not figures:
         return found, None
     with torch.no_grad():
-        entropy = -(every.exp() * every).sum(-1)
-        statistics = torch.stack([entropy, logits.mean(-1), (logits.argmax(-1) == labels).float()])
+        entropy = torch.special.entr(every.exp()).sum(-1)
+        statistics = torch.stack([entropy, logits.mean(-1), (masked.argmax(-1) == labels).float()])
     return found, statistics
+
+
+def unpacked(bits: Tensor, size: int) -> Tensor:
+    """Which of `size` tokens are among `bits` (rows, words) of 32 tokens each, the least significant bit
+    first, as booleans (rows, size)."""
+    import torch
+
+    return (bits[:, :, None] >> torch.arange(32, device=bits.device) & 1).bool().flatten(1)[:, :size]
 
 
 def all_logits(inner: PreTrainedModel, hidden: Tensor) -> Tensor:
@@ -322,6 +357,15 @@ def has_frozen_head(inner: PreTrainedModel) -> bool:
 
     head = inner.get_output_embeddings()
     return type(head) is torch.nn.Linear and not any(part.requires_grad for part in head.parameters())
+
+
+def _has_trained_head(inner: PreTrainedModel) -> bool:
+    """Whether the output layer of `inner` is a plain linear layer without bias that is trained on a CPU. On a
+    GPU it is computed in another type than its own."""
+    import torch
+
+    head = inner.get_output_embeddings()
+    return type(head) is torch.nn.Linear and head.bias is None and head.weight.device.type == "cpu"
 
 
 def softmax_by_kernel(logits: Tensor, labels: Tensor, sign: float) -> Tensor:

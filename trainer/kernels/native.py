@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
@@ -60,11 +60,23 @@ class Kernel:
 
     def __call__(self, *operands: object) -> None:
         """Computes with the fields of its structure. MemoryError; AttributeError where it is not there."""
+        self.prepared(*operands)()
+
+    def prepared(self, *operands: object) -> Callable[..., None]:
+        """The same for many calls, which name the fields that differ."""
         function = self._function()
         if function is None:
             raise AttributeError(f"there is no kernel {self.name}")
-        if function(ctypes.byref(self.operands(*operands))) != 0:
-            raise MemoryError(f"out of memory in the kernel {self.name}")
+        given = self.operands(*operands)
+        pointer = ctypes.byref(given)
+
+        def call(**changed: object) -> None:
+            for name, value in changed.items():
+                setattr(given, name, value)
+            if function(pointer) != 0:
+                raise MemoryError(f"out of memory in the kernel {self.name}")
+
+        return call
 
     def _function(self) -> _Function | None:
         found = library()

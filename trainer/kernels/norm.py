@@ -85,12 +85,16 @@ def _alike(module: Module) -> bool:
 
 def _forward(added: float, epsilon: float) -> Callable[..., Tensor]:
     """The forward pass of a norm whose weight counts with `added`."""
+    import torch
 
     def forward(self: Module, x: Tensor, *args: object, **kwargs: object) -> Tensor:
         """The norm of `x`; as its class computes it with anything else."""
         if args or kwargs or self.weight.requires_grad or x.device.type != "cpu":
             return type(self).forward(self, x, *args, **kwargs)
-        return norm_class().apply(x, self.weight, added, epsilon)
+        weight = self.get_parameter("weight")
+        if not torch.is_grad_enabled() and x.is_contiguous() and NORM.computes(x, weight):
+            return norm(x, weight, added, epsilon)[0]
+        return norm_class().apply(x, weight, added, epsilon)
 
     return forward
 

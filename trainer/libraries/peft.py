@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 require("peft")
 
 
+def without_adapter(model: PreTrainedModel) -> PreTrainedModel:
+    """The model that has the layers, with those of an adapter if it has one."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def is_refused(model: PreTrainedModel, leaf: str) -> bool:
     """Whether PEFT refuses modules of this name in `model`, as the output of some state-space layers."""
     from peft import LoraConfig

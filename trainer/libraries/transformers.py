@@ -31,6 +31,9 @@ else:
 
 require("transformers")
 
+# No file of weights is larger than this: they are one.
+WHOLE = "100TB"
+
 
 class TrainerSteps(Base):
     """The steps of transformers' trainer that Hone changes, under names of its own. Each takes what the
@@ -102,7 +105,14 @@ def count_items(trainer: Trainer, batches: list[dict[str, Tensor]]) -> Tensor | 
 
 def save_state(trainer: Trainer, folder: Path) -> None:
     """Saves weights, optimizer, scheduler and random state into `folder`, as a checkpoint has them."""
-    trainer.save_model(str(folder), _internal_call=True)
+    from transformers import PreTrainedModel
+
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    if isinstance(model, PreTrainedModel):
+        # `load_weights` reads one file, with the names that the loaded model has.
+        model.save_pretrained(folder, save_original_format=False, max_shard_size=WHOLE)
+    else:
+        trainer.save_model(str(folder), _internal_call=True)
     trainer._save_optimizer_and_scheduler(str(folder))
     trainer._save_scaler(str(folder))
     save_random_state(trainer, folder)
@@ -116,6 +126,37 @@ def save_random_state(trainer: Trainer, folder: Path) -> None:
 def save_now(trainer: Trainer) -> None:
     """Saves a checkpoint of the present step outside of the training loop."""
     trainer._save_checkpoint(trainer.model, None)
+
+
+def save_by_own_names(model: PreTrainedModel, folder: Path, renamed: bool) -> None:
+    """Saves a model in one file, with the names that checkpoints of its class have. Where `renamed`, it was
+    loaded with other names, whose patterns cannot be reversed."""
+    with _by_its_class(model, renamed):
+        model.save_pretrained(folder, max_shard_size=WHOLE)
+
+
+def names_when_saved(model: PreTrainedModel, renamed: bool) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors that `save_by_own_names` would write, by their names."""
+    from transformers.core_model_loading import revert_weight_conversion
+
+    tied = tied_weights(model)
+    state = {name: value.to("meta") for name, value in model.state_dict().items() if name not in tied}
+    with _by_its_class(model, renamed):
+        saved = revert_weight_conversion(model, state)
+    return {name: tuple(value.shape) for name, value in saved.items()}
+
+
+@contextmanager
+def _by_its_class(model: PreTrainedModel, renamed: bool) -> Iterator[None]:
+    """Within it, what is done with tensors when `model` is saved follows from its class if it was `renamed`,
+    and not from how it was loaded."""
+    before = getattr(model, "_weight_conversions", None)
+    if renamed:
+        model._weight_conversions = None
+    try:
+        yield
+    finally:
+        model._weight_conversions = before
 
 
 def load_weights(trainer: Trainer, folder: Path) -> None:

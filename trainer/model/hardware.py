@@ -29,7 +29,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Hardware:
-    """`weights` is the torch dtype of the frozen weights, `autocast` that of the computation on a GPU, or
+    """`weights` is the torch dtype of the model's weights, `autocast` that of the computation on a GPU, or
     None."""
 
     device: str
@@ -46,7 +46,8 @@ def choose(
 
     Defaults on a CPU: bfloat16 weights if the processor multiplies them faster and the model is wide enough
     to benefit, otherwise float32; no gradient checkpointing, which only costs time. On a GPU: bfloat16 if
-    supported, and gradient checkpointing. Limits the programs that are kept in this process.
+    supported, and gradient checkpointing. Weights that are trained themselves (`adapter: full`) are float32
+    (docs/decisions/0025-master-weights.md). Limits the programs that are kept in this process.
     """
     import torch
 
@@ -75,6 +76,7 @@ def choose(
             f"The optimizer {settings.optim} needs an NVIDIA GPU; this run is on {device}.",
             "Set optim to adamw_torch.",
         )
+    whole = settings.adapter == "full"
     checkpointing = settings.gradient_checkpointing
     if checkpointing is None:
         checkpointing = device == "cuda"
@@ -90,14 +92,15 @@ def choose(
                     "This GPU does not compute in bfloat16.",
                     "Set bf16 to false or fp16 to true.",
                 )
-        return Hardware(device, half or "float32", half, checkpointing)
+        weights = "float32" if whole else half or "float32"
+        return Hardware(device, weights, half, checkpointing)
     if device == "cpu":
         native = multiplies_bf16() if cpu_has_bf16 is None else cpu_has_bf16
         gains = native and width(config or {}) >= WIDE
         half_weights = gains if settings.bf16 is None else settings.bf16
     else:
         half_weights = bool(settings.bf16)
-    return Hardware(device, "bfloat16" if half_weights else "float32", None, checkpointing)
+    return Hardware(device, "bfloat16" if half_weights and not whole else "float32", None, checkpointing)
 
 
 def needs_gpu(optimizer: str) -> bool:

@@ -3,7 +3,7 @@ them while it loads, by a table of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
     from transformers.core_model_loading import WeightConverter, WeightRenaming
 
     from trainer.protocol.model_config import ModelConfig
+
+
+# Name segments that wrappers add before the layers and that a published checkpoint may omit.
+WRAPPERS = frozenset({"base_model", "model", "transformer", "language_model"})
+
+
+def canonical(name: str) -> str:
+    """A tensor's name without wrapper segments: `model.layers.0.x` and `layers.0.x` are the same."""
+    parts = name.split(".")
+    start = 0
+    while start < len(parts) - 1 and parts[start] in WRAPPERS:
+        start += 1
+    return ".".join(parts[start:])
+
+
+def by_canonical(names: Iterable[str]) -> dict[str, list[str]]:
+    """`names` by their canonical ones."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(canonical(name), []).append(name)
+    return found
 
 
 class Part(NamedTuple):

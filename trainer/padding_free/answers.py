@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from trainer.kernels.install import install_linear
 from trainer.kernels.loss import log_probabilities
+from trainer.libraries.peft import without_adapter
 from trainer.padding_free.padding_free import row_states, why_padded
 from trainer.padding_free.shared_rows import grouped
-from trainer.padding_free.trial import without_adapter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,10 +25,15 @@ TRIED_TOKENS = 48
 
 
 def token_log_probabilities(
-    inner: PreTrainedModel, rows: list[list[int]], prompts: list[int], figures: bool
+    inner: PreTrainedModel,
+    rows: list[list[int]],
+    prompts: list[int],
+    figures: bool,
+    allowed: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """The log-probability of every token behind the first `prompts[i]` (at least 1) of each of `rows` by the
-    model `inner`, one after the other; and what `log_probabilities` tells of them with `figures`."""
+    model `inner`, one after the other; and what `log_probabilities` tells of them with `figures`. It reads
+    `allowed`, too."""
     import torch
 
     laid, numbers = grouped(rows)
@@ -40,7 +45,7 @@ def token_log_probabilities(
     at = torch.tensor(positions, dtype=torch.long, device=inner.device)
     parts = {"row_lengths": laid.row_lengths, "shared": laid.shared}
     states = row_states(inner, laid.tensors(inner.device), at, **parts)
-    return log_probabilities(inner, states, torch.tensor(labels, device=states.device), figures)
+    return log_probabilities(inner, states, torch.tensor(labels, device=states.device), figures, allowed)
 
 
 def laid_out(rows: list[list[int]], pad: int | None) -> dict[str, Tensor]:

@@ -14,11 +14,11 @@ import torch
 from trainer.kernels.few_rows import few_rows
 from trainer.kernels.logits import body_of
 from trainer.kernels.loss import all_logits
+from trainer.libraries.peft import without_adapter
 from trainer.model.hardware import Hardware
 from trainer.padding_free.kept_rows import KeptRows
 from trainer.padding_free.padding_free import row_states, why_padded
 from trainer.padding_free.shared_rows import SharedRows
-from trainer.padding_free.trial import without_adapter
 
 if TYPE_CHECKING:
     from torch import Tensor

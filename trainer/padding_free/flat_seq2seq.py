@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kernels.loss import has_frozen_head, labelled_loss, log_probabilities
+from trainer.libraries.peft import without_adapter
 from trainer.libraries.transformers import short_biases
 from trainer.padding_free.labelled import IGNORED, TRIED_ROWS, TRIED_TOKENS
 from trainer.padding_free.padding_free import why_padded
@@ -72,7 +73,7 @@ def make_seq2seq_padding_free(model: PreTrainedModel, rows: Dataset, hardware: H
     stay as likely; returns why it did not, or None."""
     import torch
 
-    inner = model.get_base_model()
+    inner = without_adapter(model)
     if not has_frozen_head(inner):
         return "the output layer is trained"
     taken = []

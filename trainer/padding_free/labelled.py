@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trainer.kernels.allowed import why_not
 from trainer.kernels.logits import body_of
 from trainer.kernels.loss import labelled_loss, log_probabilities
+from trainer.libraries.peft import without_adapter
 from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def why_not_labelled(model: PreTrainedModel, rows: Dataset, hardware: Hardware) 
     off = why_not("logits of learned tokens", hardware.device)
     if off is not None:
         return off
-    inner = model.get_base_model()
+    inner = without_adapter(model)
     if getattr(inner.config.get_text_config(), "output_router_logits", False):
         return "the model has a loss for the choice of experts"
     taken = tried_rows(rows)
@@ -60,7 +61,7 @@ def why_not_packed(model: PreTrainedModel, rows: Dataset, hardware: Hardware) ->
     those that are packed; None where each of the first of `rows` is as it is alone. Layers that carry a state
     from token to token take it into the next row."""
 
-    inner = model.get_base_model()
+    inner = without_adapter(model)
     taken = tried_rows(rows)
     batch = {name: value.to(model.device) for name, value in padded(taken).items()}
     flat = {name: value.to(model.device) for name, value in concatenated(taken).items()}

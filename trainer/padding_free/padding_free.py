@@ -16,10 +16,11 @@ from trainer.kernels.install import install_linear
 from trainer.kernels.last_layer import is_narrow
 from trainer.kernels.logits import body_of
 from trainer.kernels.loss import labelled_loss, log_probabilities
+from trainer.libraries.peft import without_adapter
 from trainer.libraries.transformers import attention_of, set_attention, takes_other_attention
 from trainer.padding_free.labelled import IGNORED, concatenated, padded, tried_rows
 from trainer.padding_free.parts import divides, parts_of, sum_of_parts
-from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different, without_adapter
+from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -38,7 +39,7 @@ def make_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Hardware)
     model has the library's layers again, except for single linear ones."""
     import torch
 
-    inner = model.get_base_model()
+    inner = without_adapter(model)
     taken = tried_rows(rows)
     lengths = [len(row) for row in taken]
     batch = {name: value.to(model.device) for name, value in padded(taken).items()}

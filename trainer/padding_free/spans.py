@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from trainer.libraries.peft import without_adapter
 from trainer.padding_free.labelled import TRIED_ROWS, TRIED_TOKENS
 from trainer.padding_free.padding_free import row_states, why_padded
 
@@ -87,7 +88,7 @@ def make_spans_padding_free(model: PreTrainedModel, rows: Dataset, hardware: Har
     probabilities of all positions where answers could begin and end; returns why it did not, or None."""
     import torch
 
-    inner = model.get_base_model()
+    inner = without_adapter(model)
     if inner.config.is_encoder_decoder:
         return "the model has an encoder and a decoder"
     if [name for name, _ in inner.named_children()] != [inner.base_model_prefix, HEAD]:

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from trainer.kernels.install import uninstalled
+from trainer.libraries.peft import without_adapter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,11 +103,6 @@ def _rounded(inner: PreTrainedModel, dtype: str) -> Iterator[None]:
     finally:
         for each in hooks:
             each.remove()
-
-
-def without_adapter(model: PreTrainedModel) -> PreTrainedModel:
-    """The model that has the layers, with those of an adapter."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def autocast(device: str, half: str | None) -> AbstractContextManager[object]:

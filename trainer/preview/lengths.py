@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trainer.data import rows
 from trainer.data.encode import Encoded
 from trainer.data.lengths import choose_length
+from trainer.data.pairs import ANSWERS
 from trainer.data.preferences import answers_of
 from trainer.data.sequences import sequences_of
 from trainer.preview.preview import open_job
@@ -51,7 +52,7 @@ def _lengths(spec_path: str, downloaded: bool) -> dict[str, object]:
 def _counted(job: Job, length: int | None) -> Iterator[list[Counts]]:
     """What each row has, or each of its sequences."""
     count: Callable[[Job, list[Row], int], list[list[Counts]]] = _sequences
-    if job.shape == "preference":
+    if job.shape in ANSWERS:
         count = _pairs
     elif job.family != "causal":
         count = _seq2seq if job.family == "seq2seq" else _questions
@@ -75,14 +76,13 @@ def _sequences(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
 
 def _pairs(job: Job, batch: list[Row], length: int) -> list[list[Counts]]:
     """As `trainer.data.preferences` makes them: longer pairs are dropped."""
-    prompts, chosen = answers_of(job, batch, "chosen")
-    _, rejected = answers_of(job, batch, "rejected")
+    encoded = [answers_of(job, batch, answer) for answer in ANSWERS[job.shape]]
     found = []
-    for prompt, better, worse in zip(prompts, chosen, rejected, strict=True):
-        total = len(prompt) + max(len(better), len(worse))
-        learned = len(better) + len(worse)
+    for at, prompt in enumerate(encoded[0][0]):
+        answers = [len(ids[at]) for _, ids in encoded]
+        total, learned = len(prompt) + max(answers), sum(answers)
         kept = total <= length
-        found.append([(total, (2 * len(prompt) + learned) * kept, learned * kept)])
+        found.append([(total, (len(answers) * len(prompt) + learned) * kept, learned * kept)])
     return found
 
 

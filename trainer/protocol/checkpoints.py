@@ -87,6 +87,12 @@ def complete(folder: Path, step: int) -> Checkpoint | None:
         return None
 
 
+def kept(folder: Path) -> list[Checkpoint]:
+    """The complete checkpoints, oldest first."""
+    steps = (int(path.name.removeprefix("checkpoint-")) for path in _by_step(folder))
+    return [found for step in steps if (found := complete(folder, step)) is not None]
+
+
 def prune(folder: Path, limit: int, best_step: int | None) -> None:
     """Deletes the oldest until `limit` are left; the best one is kept in addition."""
     paths = _by_step(folder)

@@ -106,6 +106,13 @@ class Tools(Strict, frozen=True):
     bases: str | None = None
 
 
+class Tracking(Strict, frozen=True):
+    """The trackers that the service passes the figures of a run to (trainer/tracking)."""
+
+    report_to: list[str]
+    project: str
+
+
 class Spec(Strict, frozen=True):
     """One job, complete."""
 
@@ -123,6 +130,7 @@ class Spec(Strict, frozen=True):
     tools: Tools | None
     disk: Disk | None = None
     validation: DatasetFile | None = None
+    tracking: Tracking | None = None
 
     @property
     def folder(self) -> Path:

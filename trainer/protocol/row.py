@@ -56,6 +56,8 @@ class Row(TypedDict, total=False):
     prompt: str | list[Message]
     chosen: str | list[Message]
     rejected: str | list[Message]
+    completion: str | list[Message]
+    label: bool
     messages: list[Message]
     tools: list[Tool]
     text: str

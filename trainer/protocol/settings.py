@@ -17,10 +17,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     eval_split: float
     reward_model: str | None
     beta: float = 0.1
+    loss_type: str = "sigmoid"
+    label_smoothing: float = 0
+    sft_weight: float = 0
     graders: list[dict[str, object]] | None = None
     group_size: int | None = None
     kl_beta: float = 0.04
     max_answer_tokens: int = 256
+    response_format: dict[str, object] | None = None
     max_steps: int
     eval_steps: int | None
     per_device_eval_batch_size: int
@@ -33,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     weight_decay: float
     max_grad_norm: float
     seed: int
+    adapter: str = "lora"
     lora_alpha: float
     lora_dropout: float
     target_modules: list[str] | None

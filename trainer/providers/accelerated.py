@@ -84,6 +84,12 @@ class Accelerated:
                 f"Set provider to standard, or choose a model of: {', '.join(ARCHITECTURES)}.",
                 f"config.json: architectures {config.get('architectures')}, model_type {kind}",
             )
+        if settings.adapter == "full":
+            raise Failure(
+                "unsupported",
+                "The accelerated provider trains adapters only, not all weights.",
+                "Set adapter to lora, or provider to standard.",
+            )
         if settings.target_experts:
             raise Failure(
                 "unsupported",
@@ -177,6 +183,7 @@ def lora_arguments(
     return {
         "r": settings.lora_r,
         "lora_alpha": settings.lora_alpha,
+        "use_rslora": settings.adapter == "rslora",
         "lora_dropout": settings.lora_dropout,
         "target_modules": settings.target_modules or linear_names(model),
         "modules_to_save": also_train,

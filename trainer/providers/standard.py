@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from trainer.kernels import native
 from trainer.libraries.transformers import shown_while_loading
-from trainer.model import load_report, text_part
+from trainer.model import load_report, text_part, whole
 from trainer.model.hardware import Hardware
-from trainer.model.names import mergeable
+from trainer.model.names import mergeable, stored_shapes
 from trainer.model.quantization import quantized
 from trainer.model.targets import choose_targets
 from trainer.model.tokenizer import load_with_class
@@ -46,7 +46,15 @@ class Standard:
         return (not missing, f"Python packages are missing: {', '.join(missing)}." if missing else None)
 
     def refuse(self, config: ModelConfig, family: str, settings: Settings) -> None:
-        """Failure `unsupported` for a model or settings that it does not support: there are none."""
+        """Failure `unsupported` for a model or settings that it does not support."""
+        method = quantized.method_of(config)
+        bits = "4 bits" if settings.use_4bit else "8 bits" if settings.use_8bit else method
+        if settings.adapter == "full" and bits is not None:
+            raise Failure(
+                "unsupported",
+                f"The model's weights are quantized ({bits}), in which they cannot be trained.",
+                "Set adapter to lora, or train a 16-bit version of the model without use_4bit and use_8bit.",
+            )
 
     def prepare(self, job: Job) -> None:
         """What must happen before transformers is imported: nothing."""
@@ -59,7 +67,7 @@ class Standard:
             raise Failure("bad_tokenizer", evidence=f"{type(error).__name__}: {error}"[:2000]) from error
 
     def base(self, job: Job, hardware: Hardware, auto_class: str, **options: object) -> PreTrainedModel:
-        """The frozen base model, loaded with transformers' class `auto_class` and `options` of its
+        """The base model, loaded with transformers' class `auto_class` and `options` of its
         configuration; beats while it loads.
 
         Failure `bad_model` when the files do not fit that class: it never trains on made-up weights.
@@ -105,9 +113,16 @@ class Standard:
     def adapt(
         self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
     ) -> PreTrainedModel:
-        """`model` with LoRA, initialized with the run's seed."""
+        """`model` with LoRA, initialized with the run's seed; with `adapter: full`, the model itself."""
         import peft
 
+        if job.settings.adapter == "full":
+            from transformers import set_seed
+
+            if job.family == "causal" and job.spec.export is not None:
+                whole.refuse_unplaced(model, job.config, stored_shapes(job.model_dir))
+            set_seed(job.settings.seed)
+            return model.requires_grad_(True)
         return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
 
     def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[PreTrainedModel, LoraConfig | None]:
@@ -126,14 +141,26 @@ class Standard:
         from transformers import set_seed
 
         settings = job.settings
+        if settings.adapter == "full":
+            raise Failure(
+                "unsupported", "All weights are trained by the strategy sft only.", "Set adapter to lora."
+            )
         dropout = settings.lora_dropout
         stored = mergeable(model, job.config, job.model_dir)
         targets = choose_targets(
             model, settings.target_modules, dropout, also_train, stored, settings.target_experts
         )
+        if settings.adapter == "dora" and targets.parameters:
+            raise Failure(
+                "unsupported",
+                "DoRA has no magnitudes for experts, nor for layers that PEFT takes for parts of experts.",
+                "Set adapter to lora or rslora, or name other target_modules.",
+            )
         set_seed(settings.seed)
         return peft.LoraConfig(
             r=settings.lora_r,
+            use_rslora=settings.adapter == "rslora",
+            use_dora=settings.adapter == "dora",
             lora_alpha=settings.lora_alpha,
             lora_dropout=dropout,
             target_modules=targets.modules,

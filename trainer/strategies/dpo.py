@@ -69,7 +69,9 @@ class Dpo:
             args=DPOConfig(
                 **training_arguments(job, hardware, len(training), held_out is not None),
                 beta=settings.beta,
-                loss_type=["sigmoid"],
+                loss_type=[settings.loss_type, *(["sft"] if settings.sft_weight else [])],
+                loss_weights=[1.0, *([settings.sft_weight] if settings.sft_weight else [])],
+                label_smoothing=settings.label_smoothing,
                 max_length=None,
                 router_aux_loss_coef=router_loss(model),
                 prediction_loss_only=True,

@@ -16,6 +16,7 @@ from trainer.training.arguments import router_loss, training_arguments
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.checkpoints import job_trainer
+from trainer.training.rewards.answer_format import AnswerFormat
 from trainer.training.rewards.graded import Graders, refuse_equal_rewards
 from trainer.training.rewards.groups import answers_per_prompt, why_padded
 from trainer.training.rewards.prompts import encoded_prompts, pairs_of
@@ -60,7 +61,8 @@ class Grpo:
         lora = job.provider.lora(job, model, "CAUSAL_LM")
         pairs = pairs_of(training)
         why = job.report_path(why_padded(model, pairs, training, hardware))
-        parts = [GroupPolicy.of(job=job)] if why is None else []
+        answer_format = AnswerFormat.of(job, model, why)
+        parts = [GroupPolicy.of(job=job, answer_format=answer_format)] if why is None else []
         prompts = prompts_per_step(settings, self.name)
         columns = ["prompt", "item"]
         trainer = job_trainer(job, GRPOTrainer, *parts, RenderedPrompts)(
@@ -86,7 +88,7 @@ class Grpo:
         )
         fuse_layers_for_pairs(trainer.model, pairs, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
-        answers = partial(generate_answers, job, trainer.model)
+        answers = partial(generate_answers, job, trainer.model, answer_format=answer_format)
         trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders)
         if job.resume is None:
             refuse_equal_rewards(job, trainer, training, graders)

@@ -1,7 +1,8 @@
 """RLHF: trains a reward model on preference pairs, then optimizes the policy for its reward.
 
 The policy is trained with RLOO (REINFORCE with a leave-one-out baseline) and a KL penalty. The request may
-name a reward model; otherwise one is trained here, and its accuracy on held-out pairs is reported.
+name a reward model; otherwise one is trained here, and its accuracy on held-out pairs is reported. The scores
+of graders, each times its weight, are added to its reward.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ class Rlhf:
         from trainer.training.parts.policy import Policy
 
         settings = job.settings
-        dataset, _ = preferences.encoded_pairs(job)
+        graders = graders_of(job)
+        dataset, _ = preferences.encoded_pairs(job, graders.require_columns if graders else None)
         training, held_out = rows.training_and_held_out(job, dataset)
         hardware = choose(settings, job.config)
         count = answers_per_prompt(job, len(training))
         score, accuracy = reward_function(job, hardware, training, held_out)
 
-        def reward(
+        def reward_model(
             prompts: list[str], completions: list[str], completion_ids: list[list[int]], **_: object
         ) -> Any:
             job.beat_or_stop()
@@ -76,9 +78,10 @@ class Rlhf:
         longest_answer = max(list_lengths(training, name).max() for name in ("chosen_ids", "rejected_ids"))
         why = job.report_path(why_padded(model, training, training, hardware))
         parts = [Policy.of(job=job)] if why is None else []
+        columns = ["prompt", "item"] if graders else ["prompt"]
         trainer = job_trainer(job, RLOOTrainer, *parts, RenderedPrompts)(
             model=model,
-            reward_funcs=[reward],
+            reward_funcs=[reward_model, *(graders.functions() if graders else [])],
             args=RLOOConfig(
                 **{
                     **training_arguments(
@@ -90,6 +93,7 @@ class Rlhf:
                     ),
                     "remove_unused_columns": False,
                 },
+                reward_weights=[1.0, *(graders.weights if graders else [])],
                 num_generations=count,
                 num_generations_eval=generations_of(settings.per_device_eval_batch_size, count) or 1,
                 max_completion_length=min(generate.MAX_NEW_TOKENS, math.ceil(longest_answer * 1.25 / 8) * 8),
@@ -97,15 +101,15 @@ class Rlhf:
                 beta=BETA,
                 router_aux_loss_coef=router_loss(model),
             ),
-            train_dataset=training.select_columns(["prompt"]),
-            eval_dataset=held_out.select_columns(["prompt"]) if held_out is not None else None,
+            train_dataset=training.select_columns(columns),
+            eval_dataset=held_out.select_columns(columns) if held_out is not None else None,
             processing_class=job.tokenizer,
             peft_config=lora,
         )
         fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.eos_token_ids = model.generation_config.eos_token_id
         answers = partial(generate_answers, job, trainer.model)
-        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders_of(job))
+        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders)
         result = fit(trainer, job)
         if accuracy is not None:
             result["metrics"]["reward_model_accuracy"] = accuracy

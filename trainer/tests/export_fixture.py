@@ -170,7 +170,8 @@ def make_base(
 
 
 def make_adapter(base: Path, directory: Path, **options: Any) -> Any:
-    """A LoRA adapter whose B is random, not zero; returns the PEFT model, in evaluation mode."""
+    """A LoRA adapter whose B is random, not zero, and whose magnitudes, if it has any, are not the norms that
+    they began as; returns the PEFT model, in evaluation mode."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
@@ -183,6 +184,8 @@ def make_adapter(base: Path, directory: Path, **options: Any) -> Any:
         for name, parameter in tuned.named_parameters():
             if "lora_B" in name or "modules_to_save" in name:
                 parameter.add_(torch.randn_like(parameter) * 0.05)
+            if "lora_magnitude_vector" in name:
+                parameter.mul_(1 + torch.randn_like(parameter) * 0.1)
     tuned.save_pretrained(directory)
     return tuned.eval()
 

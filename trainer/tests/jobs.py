@@ -49,6 +49,7 @@ def make(
         validation=None if validation is None else freeze("validation.jsonl", validation),
         export=None,
         tensorboard_dir=None,
+        tracking=None,
     )
     spec["tools"]["render"] = ["node", str(ROOT / "dist" / "compare-renderings.js")]
     spec["tools"]["bases"] = None

@@ -7,10 +7,17 @@ from typing import Any
 
 
 def stock(
-    model: Path, rows: list[dict], folder: Path, targets: Any = "all-linear", r: int = 16, **settings: Any
+    model: Path,
+    rows: list[dict],
+    folder: Path,
+    targets: Any = "all-linear",
+    r: int = 16,
+    kind: dict[str, bool] | None = None,
+    **settings: Any,
 ) -> list[tuple[float, int]]:
     """The loss and the tokens so far of each step of such a script, whose loss is the model's own, whose
-    prompts end and whose LoRA begins as ours do."""
+    prompts end and whose LoRA begins as ours do; `kind` are options of LoraConfig, and None of `targets`
+    trains all weights. What it trained is saved in `folder/adapter`."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import set_seed
@@ -30,7 +37,10 @@ def stock(
             **settings,
         ),
         train_dataset=Dataset.from_list(data),
-        peft_config=LoraConfig(r=r, lora_alpha=2 * r, target_modules=targets, task_type="CAUSAL_LM"),
+        peft_config=None
+        if targets is None
+        else LoraConfig(r=r, lora_alpha=2 * r, target_modules=targets, task_type="CAUSAL_LM", **(kind or {})),
     )
     trainer.train()
+    trainer.model.save_pretrained(folder / "adapter")
     return [(log["loss"], int(log["num_tokens"])) for log in trainer.state.log_history if "loss" in log]

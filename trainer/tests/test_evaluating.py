@@ -48,12 +48,17 @@ def score(
     return jobs.journal(spec, "done")[0]["metrics"], json.loads((folder / "rows.json").read_text())
 
 
-@pytest.mark.parametrize("kind", ["llama", "t5"])
-def test_answers_are_scored_as_in_the_evaluations_of_a_training(models, tmp_path, kind):
+@pytest.mark.parametrize(("kind", "adapter"), [("llama", "lora"), ("t5", "lora"), ("t5", "full")])
+def test_answers_are_scored_as_in_the_evaluations_of_a_training(models, tmp_path, kind, adapter):
     top = {"task": "summarization"}
     held_out = [ROWS[number] for number in (1, 2, 5, 7, 8, 11)]
     trained = jobs.make(
-        tmp_path / "run", models(kind), ROWS, top, held_out, eval_split=0, max_steps=24, eval_steps=24
+        tmp_path / "run",
+        models(kind),
+        ROWS,
+        top,
+        held_out,
+        **{"eval_split": 0, "max_steps": 24, "eval_steps": 24, "adapter": adapter},
     )
     assert jobs.train(trained) == 0
     base, tuned = (jobs.journal(trained, "eval")[at]["metrics"] for at in (0, -1))
@@ -165,6 +170,31 @@ def test_preferences_are_won_by_the_likelier_answer(models, tmp_path):
         assert (row["reference"], row["rejected"]) == (PAIRS[row["line"] - 1]["chosen"], "no")
     assert figures["win_rate"] + against["win_rate"] == pytest.approx(100)
     assert len(wins) == 5 and figures["win_rate"] in [pytest.approx(100 * won / 6) for won in range(7)]
+
+
+def test_right_answers_win_over_wrong_ones(models, tmp_path):
+    top = {"strategy": "kto"}
+    rows = [
+        {
+            "prompt": pair["prompt"],
+            "completion": pair["chosen" if at % 2 else "rejected"],
+            "label": at % 2 > 0,
+        }
+        for at, pair in enumerate(PAIRS)
+    ]
+    trained = jobs.make(tmp_path / "run", models("llama"), rows, top, learning_rate=2e-2, num_train_epochs=4)
+    assert jobs.train(trained) == 0
+    adapter = trained.parent / "artifacts" / "adapter"
+    figures, told = score(tmp_path / "tuned", models("llama"), rows[:6], top, adapter)
+    losses = [(rows[row["line"] - 1]["label"], row["figures"]["loss"]) for row in told]
+    assert set(figures) == {"loss", "perplexity", "win_rate_per_token"}
+    assert all((row["reference"] is None) == (row["rejected"] == "no") for row in told)
+    swapped = [{**row, "label": not row["label"]} for row in rows[:6]]
+    against, _ = score(tmp_path / "swapped", models("llama"), swapped, top, adapter)
+    assert figures["win_rate_per_token"] + against["win_rate_per_token"] == pytest.approx(100)
+    assert figures["win_rate_per_token"] > 50 and len(losses) == 5
+    alone, _ = score(tmp_path / "alone", models("llama"), rows[1:6:2], top, adapter)
+    assert set(alone) == {"loss", "perplexity"}
 
 
 def test_it_stops_and_says_what_is_missing(models, tmp_path):

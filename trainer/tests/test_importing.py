@@ -619,14 +619,18 @@ def test_rows_of_an_array_are_converted_alike_one_by_one_or_many_at_once(tmp_pat
     rows[1400]["output"] = 7
     rows[2100] = {"instruction": "Say nothing", "output": None}
     rows[2800]["output"] = "\ud83d"
-    path = write(tmp_path, "[" + ",\n".join(map(json.dumps, rows)) + "]")
-    found, told = run_import(path)
     wanted = [{"input": row["instruction"], "output": row["output"]} for row in rows]
     wanted[700]["input"] += "\n\nloudly"
     wanted[1400]["output"] = "7"
-    assert found == [row for place, row in enumerate(wanted) if place not in (2100, 2800)]
-    problems = [event["line"] for event in told if event["event"] == "problem"]
-    assert problems == [2101, 2801]
+    # Where all rows are in one line, its number tells nothing.
+    for separator, unit in ((",\n", "line"), (",", "row")):
+        found, told = run_import(write(tmp_path, "[" + separator.join(map(json.dumps, rows)) + "]"))
+        assert found == [row for place, row in enumerate(wanted) if place not in (2100, 2800)]
+        assert told[0]["unit"] == unit
+        assert [sample["row"] for sample in told[0]["samples"]] == [1, 2, 3]
+        problems = [event for event in told if event["event"] == "problem"]
+        assert [event["line"] for event in problems] == [2101, 2801]
+        assert problems[0]["message"].startswith(f"{unit.capitalize()} 2101: ")
 
 
 def test_what_is_told_is_ascii(tmp_path):
@@ -634,3 +638,58 @@ def test_what_is_told_is_ascii(tmp_path):
     path = write(tmp_path, json.dumps({"input": "a\u2028b", "output\u2029": "é"}, ensure_ascii=False))
     _, (told, _) = run_import(path, run=False)
     assert told["samples"][0]["before"] == {"input": "a\u2028b", "output\u2029": "é"}
+
+
+TURNS = [{"role": "user", "content": "q"}]
+SAID = [{"role": "assistant", "content": "a"}]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"prompt": "q", "completion": "a", "label": True},
+        {"prompt": "q", "completion": "a", "label": "Good", "id": 3},
+        {"Question": "q", "response": "a", "thumbs": "up"},
+        {"question": "q", "answer": "a", "feedback": "\U0001f44d"},
+        {"prompt": "q", "answer": "a", "rating": "1"},
+        {"prompt": "q", "completion": "a", "label": 1.0},
+        {"prompt": TURNS, "completion": SAID, "label": True},
+        {"messages": TURNS, "completion": "a", "label": True},
+        {"messages": [*TURNS, *SAID], "label": True},
+    ],
+)
+def test_thumbs_become_labels(row):
+    columns = columns_of([row])
+    proposed = None if conversion_of(None, columns, row) else propose(columns, [row])
+    conversion = conversion_of(proposed and proposed.mapping, columns, row)
+    assert conversion.target == "unpaired-preference" and not (proposed and proposed.is_guess)
+    made = conversion.convert(row)
+    assert made == {
+        "prompt": made["prompt"],
+        "completion": SAID if isinstance(made["completion"], list) else "a",
+        "label": True,
+    }
+    assert made["prompt"] == (TURNS if isinstance(made["prompt"], list) else "q")
+    assert not conversion.flat
+
+
+def test_what_is_no_label_is_told_and_is_none():
+    row = {"prompt": "q", "completion": "a", "label": "true"}
+    convert = conversion_of(None, list(row), row).convert
+    assert [
+        convert({**row, "label": label})["label"] for label in (False, "down", 0, " BAD ", "-1", "0.0")
+    ] == [False] * 6
+    for label in ("maybe", None, 2, ""):
+        with pytest.raises(BadRow, match="up and down"):
+            convert({**row, "label": label})
+    # Stars are none, nor are the names of classes.
+    rows = [{"question": "q", "answer": "a", "rating": stars} for stars in ("1", "5")]
+    assert propose(list(rows[0]), rows).mapping["target"] == "input-output"
+    assert conversion_of(None, list(row), {**row, "label": "billing"}).target == "input-output"
+    template = {
+        "target": "unpaired-preference",
+        "columns": {"completion": "completion", "label": "label"},
+        "templates": {"prompt": "Asked: {{prompt}}"},
+    }
+    made = conversion_of(template, list(row), row).convert(row)
+    assert made == {"prompt": "Asked: q", "completion": "a", "label": True}

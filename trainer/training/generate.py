@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trainer.data import thinking, tools
+from trainer.data import pairs, thinking, tools
 from trainer.data.encode import text_start
 from trainer.data.rows import row_at
 from trainer.data.template import render, split
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trainer.data.job import Job
     from trainer.grading.score import Grader
     from trainer.protocol.row import Row
+    from trainer.training.rewards.answer_format import AnswerFormat
 
 # Prompts that are shown without `golden_prompts`.
 SAMPLES = 3
@@ -110,8 +111,9 @@ class EvaluationPrompts:
         scored = rows if figures else [row for row in rows if row.offered and row.reference is not None]
         if not scored:
             return EvaluationPrompts(shown, [], MAX_NEW_TOKENS if golden else most)
-        # Of preferences, the chosen answers.
-        learned = (batched, "input_ids") if "input_ids" in batched.column_names else (training, "chosen_ids")
+        learned = (batched, "input_ids")
+        if job.shape in pairs.ANSWERS:
+            learned = (training, f"{pairs.ANSWERS[job.shape][0]}_ids")
         lengths = list_value_length(learned[0].with_format("arrow")[:][learned[1]])
         count = answer_budget.scored_rows(job.settings, len(batched), lengths.to_numpy().sum(), most)
         if len(held_out) > count:
@@ -150,9 +152,11 @@ def _of_rows(job: Job, found: list[Row]) -> tuple[list[Shown], int]:
         return rows, min(MAX_NEW_TOKENS, job.settings.max_answer_tokens)
     else:
         conversations = [job.messages(row) for row in found]
+        # A wrong answer is none to compare with.
+        wrong = [job.shape == "unpaired-preference" and not row["label"] for row in found]
         rows = [
-            Shown(messages[:-1], reference_of(job, messages), row)
-            for row, messages in zip(found, conversations, strict=True)
+            Shown(messages[:-1], None if bad else reference_of(job, messages), row)
+            for row, messages, bad in zip(found, conversations, wrong, strict=True)
         ]
         written = written_answers(job, conversations)
     return rows, answer_budget.longest_answer(job.tokenizer, written, MAX_NEW_TOKENS)
@@ -312,10 +316,16 @@ def prompt_ids(job: Job, prompt: Prompt) -> list[int]:
 
 
 def generate_answers(
-    job: Job, model: PreTrainedModel, prompts: Sequence[Prompt], longest: int, done: Done = lambda count: None
+    job: Job,
+    model: PreTrainedModel,
+    prompts: Sequence[Prompt],
+    longest: int,
+    done: Done = lambda count: None,
+    *,
+    answer_format: AnswerFormat | None = None,
 ) -> list[str]:
     """The model's greedy answer to each prompt, as the playground would give it, of up to `longest`
-    tokens."""
+    tokens. Only models that are continued without padding are held to an `answer_format`."""
     from trainer.padding_free.continuing import continue_prompts, greedy, rows_at_once, why_not_continued
 
     template, tokenizer = job.template, job.tokenizer
@@ -328,7 +338,9 @@ def generate_answers(
     order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
     given: dict[int, str] = {}
     weights = str(model.dtype).removeprefix("torch.")
-    padded = job.provider.own_kernels or not all(ids) or why_not_continued(model, ids, weights) is not None
+    padded = answer_format is None and (
+        job.provider.own_kernels or not all(ids) or why_not_continued(model, ids, weights) is not None
+    )
 
     def step(of_batch: float) -> None:
         job.beat_or_stop()
@@ -341,7 +353,8 @@ def generate_answers(
         if padded:
             made = _by_library(job, model, rows, lengths, stops, step)
         else:
-            made = continue_prompts(model, rows, most=lengths, ends=stops, sampler=greedy, step=step)
+            sampler = greedy if answer_format is None else answer_format.sampler(greedy, len(rows))
+            made = continue_prompts(model, rows, most=lengths, ends=stops, sampler=sampler, step=step)
         for index, row in zip(batch, made, strict=True):
             given[index] = answer_text(decode, row, stops)
     return [given[index] for index in range(len(ids))]

@@ -163,10 +163,13 @@ def _advice(job: Job) -> str:
     """Three settings that reduce memory."""
     settings = job.settings
     ways = []
-    if not settings.use_4bit:
+    whole = settings.adapter == "full"
+    if whole:
+        ways.append("adapter to lora")
+    elif not settings.use_4bit:
         ways.append("use_4bit to true")
     if not settings.gradient_checkpointing:
         ways.append("gradient_checkpointing to true")
     ways.append(f"max_seq_length to half of what it is (now {settings.max_seq_length})")
-    ways.append("lora_r to 8")
+    ways.append("optim to adafactor" if whole else "lora_r to 8")
     return f"Set {ways[0]}, {ways[1]}, or {ways[2]}; or choose a smaller model."

@@ -17,6 +17,8 @@ export const service = {
   signOut: () => call('DELETE /api/session'),
   keys: async () => (await call('GET /api/keys')).keys,
   addKey: (body: Body<'POST /api/keys'>) => call('POST /api/keys', { body }),
+  setRecording: (id: string, recording: boolean) =>
+    call('PATCH /api/keys/{id}', { path: { id }, body: { recording } }),
   removeKey: (id: string) => call('DELETE /api/keys/{id}', { path: { id } }),
 
   /** The chats with a model, the latest first. @param search a text that they have. */
@@ -177,10 +179,8 @@ export const service = {
     }),
   modelExport: (modelId: string) =>
     call('GET /api/models/{model_id}/export', { path: { model_id: modelId } }),
-  exportModel: (
-    modelId: string,
-    quantizations: Body<'POST /api/models/{model_id}/export'>['quantizations'],
-  ) => call('POST /api/models/{model_id}/export', { path: { model_id: modelId }, body: { quantizations } }),
+  exportModel: (modelId: string, body: Body<'POST /api/models/{model_id}/export'>) =>
+    call('POST /api/models/{model_id}/export', { path: { model_id: modelId }, body }),
   cancelExport: (modelId: string) =>
     call('DELETE /api/models/{model_id}/export', { path: { model_id: modelId } }),
   push: (body: Body<'POST /api/hub/push'>) => call('POST /api/hub/push', { body }),
@@ -193,6 +193,22 @@ export const service = {
   hubAccount: () => call('GET /api/hub/account'),
   setHubToken: (token: string) => call('PUT /api/hub/token', { body: { token } }),
   removeHubToken: () => call('DELETE /api/hub/token'),
+  evals: () => call('GET /v1/evals', { query: { limit: 100, order: 'desc' } }),
+  eval: (id: string) => call('GET /v1/evals/{eval_id}', { path: { eval_id: id } }),
+  removeEval: (id: string) => call('DELETE /v1/evals/{eval_id}', { path: { eval_id: id } }),
+  evalRuns: (id: string) =>
+    call('GET /v1/evals/{eval_id}/runs', { path: { eval_id: id }, query: { limit: 100, order: 'desc' } }),
+  removeEvalRun: (id: string, run: string) =>
+    call('DELETE /v1/evals/{eval_id}/runs/{run_id}', { path: { eval_id: id, run_id: run } }),
+  /** A page of the rows of a run. @param after the last one of the page before. */
+  evalItems: (id: string, run: string, after?: string) =>
+    call('GET /v1/evals/{eval_id}/runs/{run_id}/output_items', {
+      path: { eval_id: id, run_id: run },
+      query: { limit: 20, order: 'asc', after },
+    }),
+  judgeKeys: () => call('GET /api/judge_keys'),
+  setJudgeKey: (url: string, key: string) => call('PUT /api/judge_keys', { body: { url, key } }),
+  removeJudgeKey: (url: string) => call('DELETE /api/judge_keys', { query: { url } }),
   cancelPush: (modelId: string) =>
     call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),
 };

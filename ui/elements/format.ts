@@ -15,9 +15,11 @@ export function formatNumber(value: number | null | undefined, digits = 3): stri
   return value.toLocaleString('en', { maximumSignificantDigits: digits });
 }
 
-/** A fraction in percent: `98.2%`. */
+/** A fraction in percent: `98.2%`. What is nearly whole is not told as 100%. */
 export function formatPercent(fraction: number | null | undefined, digits = 3): string {
-  return fraction == null || !Number.isFinite(fraction) ? none : `${formatNumber(100 * fraction, digits)}%`;
+  if (fraction == null || !Number.isFinite(fraction)) return none;
+  const most = fraction < 1 ? 100 - 10 ** (2 - digits) : Number.POSITIVE_INFINITY;
+  return `${formatNumber(Math.min(100 * fraction, most), digits)}%`;
 }
 
 /** An integer with thousands separators. */

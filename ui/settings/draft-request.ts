@@ -1,3 +1,4 @@
+import { trackerNames } from '../../src/contract/training/trackers.ts';
 import type { FieldFault } from '../api/request.ts';
 import type { TrainingBody } from '../api/service.ts';
 import { datasets } from '../state/app.ts';
@@ -10,6 +11,7 @@ import { readSetting, readSettings, settingField, settingTexts } from './setting
 /** The training request that the form describes. */
 export function draftRequest(): TrainingBody {
   const { task, model, dataset, validationDataset, provider, strategy, quantizations } = draft.value;
+  const { reportTo, project } = draft.value;
   const { eval_split, ...settings } = { ...formDefaults(), ...readSettings(draft.value) };
   return {
     ...settings,
@@ -28,6 +30,8 @@ export function draftRequest(): TrainingBody {
         : quantizations.length === 0
           ? 'none'
           : { quantizations: [...quantizations] },
+    report_to: reportTo.length === 0 ? undefined : [...reportTo],
+    project: (reportTo.length > 0 && project.trim()) || undefined,
   };
 }
 
@@ -35,7 +39,7 @@ export function draftRequest(): TrainingBody {
 export function draftFaults(): FieldFault[] {
   return Object.entries(draft.value.settings).flatMap(([name, text]) => {
     if (name === 'eval_split' && draft.value.validationDataset !== '') return [];
-    const field = settingField(name, draft.value.strategy);
+    const field = settingField(name, draft.value.strategy, draft.value.settings.adapter);
     const read = field === undefined ? null : readSetting(field, text);
     return read !== null && 'fault' in read ? [{ field: name, message: read.fault }] : [];
   });
@@ -75,6 +79,10 @@ export function fillDraft(request: Readonly<Record<string, unknown>>): void {
     preset: null,
     settings: settingTexts(request, strategy),
     quantizations: exportedTypes(request.export),
+    reportTo: trackerNames.filter((name) =>
+      (request.report_to as unknown[] | null | undefined)?.includes(name),
+    ),
+    project: text('project'),
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Settings, SettingValues } from '../../src/contract/settings.ts';
+import { recommendedFor, type Settings, type SettingValues } from '../../src/contract/settings.ts';
 import {
   type PresetFacts,
   type PresetName,
@@ -27,13 +27,14 @@ function validationShare(): number | null {
 
 /** What the presets are computed from; `null` until a dataset is chosen and the recommended settings are known. */
 function facts(): PresetFacts | null {
-  const { dataset, validationDataset, strategy } = draft.value;
+  const { dataset, validationDataset, strategy, settings: texts } = draft.value;
   const [rows, recommended, known] = [rowsOf(dataset), settings.value.value, presetFacts.value];
   if (rows === null || recommended === null) return null;
   const { eval_split: share = validationShare() ?? 0 } = readSettings(draft.value, ['eval_split']);
   const held = validationDataset === '' ? heldOutRows(rows, Number(share)) : 0;
   return {
     strategy,
+    adapter: texts.adapter,
     rows: Math.max(1, rows - held),
     heldOutRows: validationDataset === '' ? held : (rowsOf(validationDataset) ?? 0),
     parameters: known?.parameters ?? null,
@@ -79,5 +80,6 @@ export function formDefaults(): Partial<PresetSettings & Pick<SettingValues, 'ev
 /** The values of settings that are left alone: the form's own over the service's; `null` until these are known. */
 export function defaultSettings(): Settings | null {
   const recommended = settings.value.value;
-  return recommended === null ? null : ({ ...recommended, ...formDefaults() } as Settings);
+  const ofAdapter = recommendedFor(draft.value.settings.adapter);
+  return recommended === null ? null : ({ ...recommended, ...ofAdapter, ...formDefaults() } as Settings);
 }

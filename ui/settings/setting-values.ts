@@ -2,10 +2,12 @@ import {
   derivedText,
   type GoldenPrompt,
   type Setting,
+  type SettingGroup,
   type SettingName,
   settingGroups,
   settings,
 } from '../../src/contract/settings.ts';
+import { lowRankSettings } from '../../src/contract/training/adapters.ts';
 import type { TrainingBody } from '../api/service.ts';
 import type { Draft } from '../state/drafts/draft.ts';
 import { graderLine, readGrader } from './grader-lines.ts';
@@ -25,18 +27,22 @@ const allFields = Object.entries(settings).map(
   ([name, setting]) => ({ ...setting, name: name as SettingName }) satisfies SettingField,
 );
 
-/** The groups that the form shows for a strategy. */
-export const groupsFor = (strategy: string): readonly FieldGroup[] =>
+/** Whether a setting acts with a kind of adapter; without one, with that which is recommended. */
+const acts = (name: SettingName, adapter: string | undefined) =>
+  adapter !== 'full' || !lowRankSettings.some((one) => one === name);
+
+/** The groups that the form shows for a strategy and a kind of adapter. */
+export const groupsFor = (strategy: string, adapter?: string): readonly FieldGroup[] =>
   Object.entries(settingGroups)
-    .filter(([, group]) => !('strategy' in group) || group.strategy === strategy)
+    .filter(([, { strategies }]: [string, SettingGroup]) => strategies?.includes(strategy) ?? true)
     .map(([key, group]) => ({
       title: group.title,
-      fields: allFields.filter((field) => field.group === key),
+      fields: allFields.filter((field) => field.group === key && acts(field.name, adapter)),
     }));
 
-/** The field of a setting, where a strategy has it. */
-export const settingField = (name: string, strategy: string): SettingField | undefined =>
-  groupsFor(strategy)
+/** The field of a setting, where a strategy and a kind of adapter have it. */
+export const settingField = (name: string, strategy: string, adapter?: string): SettingField | undefined =>
+  groupsFor(strategy, adapter)
     .flatMap(({ fields }) => fields)
     .find((field) => field.name === name);
 
@@ -124,6 +130,12 @@ export function readSetting(field: SettingField, text: string): { value: unknown
       const wrong = found.find((one) => 'fault' in one);
       return wrong ?? { value: found.flatMap((one) => ('grader' in one ? [one.grader] : [])) };
     }
+    case 'format':
+      try {
+        return { value: JSON.parse(trimmed) };
+      } catch {
+        return { fault: `${field.label} must be JSON.` };
+      }
     default: {
       const value = readNumber(trimmed);
       if (!Number.isFinite(value)) return { fault: `${field.label} must be a number.` };
@@ -147,7 +159,7 @@ export function readSettings(
   names: readonly string[] = Object.keys(texts),
 ): Partial<TrainingBody> {
   const read = names.flatMap((name) => {
-    const field = settingField(name, strategy);
+    const field = settingField(name, strategy, texts.adapter);
     const found = field === undefined ? null : readSetting(field, texts[name] ?? '');
     return found !== null && 'value' in found && found.value !== undefined ? [[name, found.value]] : [];
   });

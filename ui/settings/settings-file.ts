@@ -1,5 +1,6 @@
 import { quantizationTypes } from '../../src/contract/models/quantizations.ts';
 import { type SettingName, settings } from '../../src/contract/settings.ts';
+import { trackerNames } from '../../src/contract/training/trackers.ts';
 import type { FieldFault } from '../api/request.ts';
 import { download, fileNameOf } from '../elements/download.ts';
 import { readSetting, type SettingField } from './setting-values.ts';
@@ -15,7 +16,7 @@ export function saveSettings(name: string, request: SettingsRequest): void {
   download(`${fileNameOf(name)}.settings.json`, `${JSON.stringify(request, null, 2)}\n`, 'application/json');
 }
 
-const texts = ['task', 'model_name', 'dataset', 'validation_dataset', 'provider', 'strategy'];
+const texts = ['task', 'model_name', 'dataset', 'validation_dataset', 'provider', 'strategy', 'project'];
 /** Fields of a request that the form decides itself. */
 const own = ['queue', 'compute_specs'];
 
@@ -49,6 +50,7 @@ function faultOf(field: string, value: unknown): string | null {
   if (texts.includes(field)) return typeof value === 'string' && value !== '' ? null : 'must be a text.';
   if (field === 'merge_adapter') return typeof value === 'boolean' ? null : 'must be true or false.';
   if (field === 'export') return exportFault(value);
+  if (field === 'report_to') return reportFault(value);
   if (!Object.hasOwn(settings, field)) return 'is not a setting.';
   const setting: SettingField = { ...settings[field as SettingName], name: field as SettingName };
   switch (setting.kind) {
@@ -62,6 +64,8 @@ function faultOf(field: string, value: unknown): string | null {
         : 'must be a list of texts.';
     case 'graders':
       return Array.isArray(value) ? null : 'must be a list of graders.';
+    case 'format':
+      return typeof value === 'object' ? null : 'must be an object.';
     case 'choice':
     case 'text':
       if (typeof value !== 'string') return 'must be a text.';
@@ -75,6 +79,11 @@ function faultOf(field: string, value: unknown): string | null {
     }
   }
 }
+
+const reportFault = (value: unknown): string | null =>
+  Array.isArray(value) && value.every((name) => (trackerNames as readonly unknown[]).includes(name))
+    ? null
+    : `must be a list with some of ${trackerNames.join(', ')}.`;
 
 function exportFault(value: unknown): string | null {
   if (value === 'none') return null;

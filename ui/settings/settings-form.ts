@@ -1,6 +1,12 @@
 import { html, noChange, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import { live } from 'lit/directives/live.js';
+import {
+  type TrackerName,
+  trackerNames,
+  trackers,
+  usualProject,
+} from '../../src/contract/training/trackers.ts';
 import type { FieldFault } from '../api/request.ts';
 import { checkField } from '../elements/fields.ts';
 import { info } from '../elements/info/info.ts';
@@ -56,7 +62,7 @@ export class SettingsForm extends LightElement {
     if (value === null) {
       return html`${error === null ? skeleton(8) : serviceErrorPanel('Could not load the recommended settings', error)}`;
     }
-    const groups = groupsFor(draft.value.strategy);
+    const groups = groupsFor(draft.value.strategy, draft.value.settings.adapter);
     const isMain = ({ name }: SettingField) =>
       mainFields.includes(name) || mainOf[draft.value.strategy] === name;
     const rest = groups.map((group) => ({
@@ -79,7 +85,8 @@ export class SettingsForm extends LightElement {
       (field) =>
         isChanged(field, valueIfLeftOut(field, draft.value, defaults)) ||
         (field.name === 'eval_split' && draft.value.validationDataset !== '') ||
-        (field.name === 'save_steps' && draft.value.quantizations !== null),
+        (field.name === 'save_steps' &&
+          (draft.value.quantizations !== null || draft.value.reportTo.length > 0)),
     ).length;
   }
 
@@ -89,7 +96,7 @@ export class SettingsForm extends LightElement {
         ({ field }) =>
           field === name ||
           (name === 'eval_split' && field === 'validation_dataset') ||
-          (name === 'save_steps' && field === 'export'),
+          (name === 'save_steps' && ['export', 'report_to', 'project'].includes(field)),
       ),
     );
   }
@@ -108,7 +115,7 @@ export class SettingsForm extends LightElement {
           ...(field.name === 'eval_split' ? [this._validationDataset()] : []),
         ])}
       </div>
-      ${hasExport ? this._export() : nothing}
+      ${hasExport ? [this._export(), this._trackers()] : nothing}
     </details>`;
   }
 
@@ -128,6 +135,7 @@ export class SettingsForm extends LightElement {
             ? html`Not used: the training validates on the <b>validation dataset</b>. Choose None there to hold out rows instead.`
             : field.help
         }
+        ${name === 'adapter' && text === 'full' ? 'The other settings of this group do not act then.' : nothing}
         ${derivedHint(field)}
       </p>
       ${
@@ -216,7 +224,7 @@ export class SettingsForm extends LightElement {
         ${choices.map((choice) => html`<option value=${choice} ?selected=${choice === chosen}>${choice}</option>`)}
       </select>`;
     }
-    if (kind === 'prompts' || kind === 'graders') {
+    if (kind === 'prompts' || kind === 'graders' || kind === 'format') {
       return html`<textarea
         id=${id}
         rows="3"
@@ -249,6 +257,38 @@ export class SettingsForm extends LightElement {
     const told = field.name === 'optim' ? known?.optimizers : known?.lr_scheduler_types;
     const own = 'choices' in field ? field.choices : undefined;
     return own ?? told ?? [...new Set([given, text ?? given])].filter(Boolean);
+  }
+
+  private _trackers(): TemplateResult {
+    const { reportTo, project } = draft.value;
+    const fault = this.faults.find(({ field }) => field === 'report_to' || field === 'project')?.message;
+    const toggle = (name: TrackerName, on: boolean) =>
+      draft.change({ reportTo: trackerNames.filter((one) => (one === name ? on : reportTo.includes(one))) });
+    return html`<h3>Trackers</h3>
+      <fieldset class="quantizations">
+        <legend class="hint">
+          Where the figures of the run go, too; no rows and answers. <code>hone track add</code> installs them.
+        </legend>
+        ${trackerNames.map((name) => checkField(trackers[name].label, reportTo.includes(name), (on) => toggle(name, on)))}
+      </fieldset>
+      ${
+        reportTo.length === 0
+          ? nothing
+          : html`<div class="field">
+              <label for="setting-project">Project</label>
+              <input
+                id="setting-project"
+                type="text"
+                autocomplete="off"
+                placeholder=${usualProject}
+                aria-describedby=${fault === undefined ? nothing : 'setting-project-fault'}
+                aria-invalid=${fault === undefined ? nothing : 'true'}
+                .value=${project}
+                @change=${(event: Event) => draft.change({ project: (event.target as HTMLInputElement).value })}
+              />
+              ${fault === undefined ? nothing : html`<p class="fault" id="setting-project-fault">${fault}</p>`}
+            </div>`
+      }`;
   }
 
   private _export(): TemplateResult {

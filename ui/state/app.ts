@@ -93,7 +93,11 @@ function follow(jobId: string, state: JobState): void {
   if (isActive(state)) active.add(jobId);
   else active.delete(jobId);
   if (currentJobId.value === null || !active.has(currentJobId.value)) {
-    currentJobId.set([...active][0] ?? jobId);
+    // One that nothing was told of since the page was opened.
+    const going = jobs.value.value?.jobs.findLast(
+      (job) => job.job_id !== jobId && isActive(job.state) && job.state !== 'queued',
+    );
+    currentJobId.set([...active][0] ?? going?.job_id ?? jobId);
   }
 }
 

@@ -31,6 +31,10 @@ export const sweepPath = (id: string) => `/training/sweeps/${encodeURIComponent(
 export const evaluationsPath = (ids: readonly string[]) =>
   `/models/evaluations/results?${ids.map((id) => `eval=${encodeURIComponent(id)}`).join('&')}`;
 
+/** The address of an eval of OpenAI's API, or of a run of it. */
+export const evalPath = (id: string, run?: string) =>
+  `/models/evals/${encodeURIComponent(id)}${run === undefined ? '' : `?run=${encodeURIComponent(run)}`}`;
+
 /** Where a page is that has had another address. */
 const moved = (pathname: string) =>
   pathname.replace(/^\/training\/evaluations(?=\/|$)/, '/models/evaluations');

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { chosenText } from '../../src/contract/models/chosen-text.ts';
 import { defaultQuantizations } from '../../src/contract/models/quantizations.ts';
 import type { ServiceError } from '../api/request.ts';
 import { service } from '../api/service.ts';
@@ -104,6 +105,10 @@ export class ModelExportView extends LightElement {
     if (this._action.error !== null) this._failure = { title, error: this._action.error };
   }
 
+  private _start(body: Parameters<typeof service.exportModel>[1]): Promise<void> {
+    return this._do('Could not export the model', () => service.exportModel(this.modelId, body));
+  }
+
   protected override render(): TemplateResult {
     const found = this._export;
     return html`<section class="card" aria-labelledby="export">
@@ -171,12 +176,21 @@ export class ModelExportView extends LightElement {
           type="button"
           class=${found.state === 'done' ? '' : 'primary'}
           ?disabled=${this._action.busy || chosen.length === 0}
-          @click=${() => this._do('Could not export the model', () => service.exportModel(this.modelId, [...chosen]))}
+          @click=${() => this._start({ quantizations: [...chosen] })}
         >
           ${exportWords(found, chosen)}
         </button>
         <span class="muted">From the adapter and the base model.</span>
-      </div>`;
+      </div>
+      ${
+        found.chosen == null
+          ? nothing
+          : html`<div class="row">
+              <button type="button" ?disabled=${this._action.busy} @click=${() => this._start({ strength: 1 })}>
+                Use the trained adapter again
+              </button>
+            </div>`
+      }`;
     return found.state === 'failed'
       ? form
       : html`<details class="fold bare">
@@ -195,13 +209,15 @@ declare global {
 type Underway = NonNullable<ModelExport['underway']>;
 
 /** The state in words, with what there is. */
-function standing({ state: now, reason, advice, files }: ModelExport): TemplateResult {
+function standing({ state: now, reason, advice, files, chosen }: ModelExport): TemplateResult {
   const isAnyMade = files.some(({ name }) => name !== null);
   const what = isAnyMade
     ? 'The adapter is kept, and so are the files that were made.'
     : 'The adapter is kept. The model answers through its base model and the adapter.';
   if (now === 'done')
-    return html`<p>Exported. Each file is the base model with the adapter merged into it.</p>`;
+    return html`<p>
+      Exported. Each file is the base model with ${chosen == null ? 'the adapter' : chosenText(chosen)} merged into it.
+    </p>`;
   if (now === 'skipped') return html`<p class="wrap">Not exported. ${reason ?? ''} ${what}</p>`;
   return html`<div class="panel-error" role="alert">
     <p class="panel-title">${isAnyMade ? 'Not every type could be exported' : 'Trained; the export failed'}</p>

@@ -50,8 +50,9 @@ export type SentMessage = v.InferOutput<typeof message>;
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const schema = v.custom<Record<string, unknown>>(isObject, 'must be a JSON schema');
-const inSchema = (found: unknown) => {
-  const [fault] = jsonSchemaFaults(found);
+/** What is wrong with a schema, or also what keeps answers from being held to it. */
+const inSchema = (found: unknown, isHeld: boolean) => {
+  const [fault] = jsonSchemaFaults(found).filter(({ isWrong }) => isWrong || isHeld);
   return fault === undefined ? '' : `${fault.path || 'the schema'} ${fault.message}`;
 };
 const tool = v.pipe(
@@ -80,8 +81,9 @@ const tool = v.pipe(
     input_examples: or(v.array(v.unknown())),
   }),
   v.check(
-    ({ strict, input_schema: found }) => strict !== true || inSchema(found) === '',
-    ({ input }) => `cannot be strict: ${inSchema(input.input_schema)}`,
+    ({ strict, input_schema: found }) => inSchema(found, strict === true) === '',
+    ({ input }) =>
+      `has an input_schema that cannot be used: ${inSchema(input.input_schema, input.strict === true)}`,
   ),
 );
 /** As many as chat completions take. */
@@ -130,8 +132,8 @@ const prompt = {
             schema: v.pipe(
               schema,
               v.check(
-                (found) => inSchema(found) === '',
-                ({ input }) => inSchema(input),
+                (found) => inSchema(found, true) === '',
+                ({ input }) => inSchema(input, true),
               ),
             ),
           }),

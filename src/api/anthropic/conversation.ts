@@ -11,6 +11,26 @@ const textOf = (content: string | readonly { readonly text: string }[] | null | 
 const ofType = <T extends Blocks[number]['type']>(blocks: Blocks, type: T) =>
   blocks.filter((one): one is Extract<Blocks[number], { type: T }> => one.type === type);
 
+/** @throws AppError `invalid` for calls without a result before the next answer, or the end. */
+function checkCalls(messages: Prompt['messages']): void {
+  const open = new Set<string>();
+  let asked = 0;
+  for (const [index, one] of [...messages, null].entries()) {
+    const blocks = one === null || typeof one.content === 'string' ? [] : one.content;
+    for (const { tool_use_id: id } of ofType(blocks, 'tool_result')) open.delete(id);
+    if (one !== null && one.role !== 'assistant') continue;
+    if (open.size > 0) {
+      // Anthropic's words.
+      const msg = `messages.${asked}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${[...open].join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
+      throw new AppError('invalid', msg, {
+        issues: [{ loc: ['body', 'messages', String(asked)], msg, type: 'value_error' }],
+      });
+    }
+    asked = index;
+    for (const { id } of ofType(blocks, 'tool_use')) open.add(id);
+  }
+}
+
 /** The messages of a request as the model's template gets them: results of tools are messages of their own. */
 function messagesOf({ system, messages }: Prompt): Message[] {
   const calls = new Map<string, string>();
@@ -66,11 +86,15 @@ function toolUseOf({ tools, tool_choice: choice }: Prompt): ToolUse | undefined 
   };
 }
 
-/** @throws AppError `invalid` for the result of a tool that was not called. */
-export const inputOf = (prompt: Prompt): Input => ({
-  kind: 'messages',
-  messages: messagesOf(prompt),
-  tools: toolUseOf(prompt),
-  thinking: prompt.thinking == null ? undefined : prompt.thinking.type !== 'disabled',
-  continues: isBegun(prompt.messages) || undefined,
-});
+/** @throws AppError `invalid` for the result of a tool that was not called, and for a call without a result. */
+export function inputOf(prompt: Prompt): Input {
+  const messages = messagesOf(prompt);
+  checkCalls(prompt.messages);
+  return {
+    kind: 'messages',
+    messages,
+    tools: toolUseOf(prompt),
+    thinking: prompt.thinking == null ? undefined : prompt.thinking.type !== 'disabled',
+    continues: isBegun(prompt.messages) || undefined,
+  };
+}

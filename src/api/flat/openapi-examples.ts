@@ -11,7 +11,7 @@ const listed = {
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/info': {
     providers: ['standard', 'accelerated'],
-    strategies: ['sft', 'qlora', 'rlhf', 'dpo'],
+    strategies: ['sft', 'qlora', 'dpo', 'rlhf', 'grpo', 'kto'],
     tasks: ['text-generation', 'summarization', 'extractive-question-answering'],
     version: 'v2',
     data_dir: '/home/ada/.hone',

@@ -11,6 +11,7 @@ import { examples as binExamples } from './bin/examples.ts';
 import { binRoutes } from './bin/routes.ts';
 import { errorBody } from './common.ts';
 import { analysisRoutes } from './datasets/analysis-routes.ts';
+import { answerRoutes } from './datasets/answer-routes.ts';
 import { changeRoutes } from './datasets/change-routes.ts';
 import { exampleRoutes } from './datasets/example-routes.ts';
 import { examples as datasetsExamples } from './datasets/examples.ts';
@@ -19,6 +20,7 @@ import { versionRoutes } from './datasets/version-routes.ts';
 import { examples as evaluationsExamples } from './evaluations/examples.ts';
 import { evaluationRoutes } from './evaluations/routes.ts';
 import { examples as gradersExamples } from './graders/examples.ts';
+import { judgeKeyRoutes } from './graders/key-routes.ts';
 import { graderRoutes } from './graders/routes.ts';
 import { examples as importsExamples } from './imports/examples.ts';
 import { hubDatasetRoutes } from './imports/hub-routes.ts';
@@ -28,6 +30,7 @@ import { jobHistoryRoutes } from './jobs/history-routes.ts';
 import { jobRoutes } from './jobs/routes.ts';
 import { examples as machineExamples } from './machine/examples.ts';
 import { hardwareRoutes } from './machine/routes.ts';
+import { aliasRoutes } from './models/alias-routes.ts';
 import { examples as modelsExamples } from './models/examples.ts';
 import { modelExportRoutes } from './models/export-routes.ts';
 import { modelRoutes } from './models/routes.ts';
@@ -55,6 +58,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         [
           ...datasetRoutes(services),
           ...changeRoutes(services),
+          ...answerRoutes(services),
           ...versionRoutes(services),
           ...analysisRoutes(services),
           ...exampleRoutes(services),
@@ -65,12 +69,15 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ...withExamples(choiceRoutes(services), trainingExamples),
       ...withExamples([...baseModelRoutes(services), ...modelDownloadRoutes(services)], baseModelsExamples),
       ...withExamples(hardwareRoutes(services), machineExamples),
-      ...withExamples([...modelRoutes(services), ...modelExportRoutes(services)], modelsExamples),
+      ...withExamples(
+        [...modelRoutes(services), ...aliasRoutes(services), ...modelExportRoutes(services)],
+        modelsExamples,
+      ),
       ...withExamples([...playgroundRoutes(services), ...chatRoutes(services)], playgroundExamples),
       ...withExamples(moveRoutes(services), movingExamples),
       ...withExamples(sweepRoutes(services), sweepsExamples),
       ...withExamples(evaluationRoutes(services), evaluationsExamples),
-      ...withExamples(graderRoutes(services), gradersExamples),
+      ...withExamples([...graderRoutes(services), ...judgeKeyRoutes(services)], gradersExamples),
       ...withExamples(binRoutes(services), binExamples),
       ...withExamples(reportRoutes(services), reportsExamples),
       ...withExamples([...keyRoutes(services), ...sessionRoutes(services)], accessExamples),

@@ -16,6 +16,8 @@ const fieldCodes: Readonly<Record<string, string>> = {
   literal_type: 'unsupported_value',
 };
 
+const ofParameters = /^tools\.\d+\.(?:function\.)?parameters\b/;
+
 /** OpenAI's libraries repeat a request that gets 409; here that would meet the same conflict. */
 const openAiStatus = (error: AppError): number => (error.kind === 'conflict' ? 400 : statusOf(error));
 
@@ -26,15 +28,16 @@ const openAiStatus = (error: AppError): number => (error.kind === 'conflict' ? 4
 export function errorBody(error: AppError) {
   const status = openAiStatus(error);
   const [issue] = error.issues;
+  const param = issue?.loc.slice(1).join('.') ?? null;
+  const code =
+    fieldCodes[issue?.type ?? ''] ??
+    (ofParameters.test(param ?? '') ? 'invalid_function_parameters' : codes[error.kind]);
   return {
     error: {
       message: error.message,
       type: status >= 500 ? 'server_error' : status === 429 ? 'requests' : 'invalid_request_error',
-      param: issue?.loc.slice(1).join('.') ?? null,
-      code:
-        'code' in error.details
-          ? (error.details.code as string | null)
-          : (fieldCodes[issue?.type ?? ''] ?? codes[error.kind] ?? null),
+      param,
+      code: 'code' in error.details ? (error.details.code as string | null) : (code ?? null),
     },
   };
 }

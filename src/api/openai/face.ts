@@ -1,6 +1,7 @@
 import type { Services } from '../../domain/services.ts';
 import { type Face, withExamples } from '../../http/route.ts';
 import { completionRoutes } from './completions/routes.ts';
+import { storedCompletionRoutes } from './completions/stored-routes.ts';
 import { embeddingRoutes } from './embeddings.ts';
 import { presentError } from './errors.ts';
 import { evalExamples } from './evals/examples.ts';
@@ -24,6 +25,7 @@ export function createOpenAiFace(services: Services) {
       [
         ...modelRoutes(services),
         ...completionRoutes(services),
+        ...storedCompletionRoutes(services),
         ...responseRoutes(services),
         ...embeddingRoutes(services),
         ...fileRoutes(services),

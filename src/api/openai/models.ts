@@ -20,7 +20,18 @@ const present = (model: Model) => ({
 });
 
 /** `/v1/models`. A model is named by its name or either ID. */
-export function modelRoutes({ modelReferences, models, removeModel, untrained }: Services) {
+export function modelRoutes({ aliases, modelReferences, models, removeModel, untrained }: Services) {
+  /** Aliases whose model is there. */
+  const presentAliases = () =>
+    aliases.list().flatMap(({ name, moves }) => {
+      try {
+        modelReferences.resolve(name);
+      } catch {
+        return [];
+      }
+      const created = unixSeconds(moves[0]?.movedAt ?? '');
+      return [{ id: name, object: 'model', created, owned_by: 'hone' }];
+    });
   return [
     route({
       method: 'GET',
@@ -31,12 +42,15 @@ export function modelRoutes({ modelReferences, models, removeModel, untrained }:
       responses: { 200: { description: 'The models', schema: s.models } },
       handle: () => ({
         object: 'list',
-        data: models
-          .list()
-          .filter((model) =>
-            (['gguf', 'adapter'] as const).some((kind) => models.fileOf(model, kind) !== null),
-          )
-          .map(present),
+        data: [
+          ...models
+            .list()
+            .filter((model) =>
+              (['gguf', 'adapter'] as const).some((kind) => models.fileOf(model, kind) !== null),
+            )
+            .map(present),
+          ...presentAliases(),
+        ],
       }),
     }),
     route({
@@ -48,6 +62,8 @@ export function modelRoutes({ modelReferences, models, removeModel, untrained }:
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
       handle: async ({ params }) => {
         const { model: id } = params;
+        const alias = presentAliases().find((one) => one.id === id);
+        if (alias !== undefined) return alias;
         const checkpoint = await modelReferences.checkpointOf(id);
         const { model } = modelReferences.resolve(id);
         if (checkpoint === null && !isBaseName(model)) return present(models.find(model));

@@ -119,6 +119,40 @@ const response = {
   user: null,
 };
 
+const completion = {
+  id: 'chatcmpl-4f9d2c',
+  object: 'chat.completion',
+  created: 1_795_262_460,
+  model: model.id,
+  choices: [
+    {
+      index: 0,
+      logprobs: null,
+      finish_reason: 'stop',
+      message: { role: 'assistant', content: text, refusal: null },
+    },
+  ],
+  usage,
+  system_fingerprint: 'hone',
+};
+const storedCompletion = {
+  ...completion,
+  request_id: 'req_4f9d2c5a7c9b4f9d2c5a7c9b4f9d2c5a',
+  input_user: null,
+  tools: null,
+  tool_choice: null,
+  response_format: null,
+  temperature: 1,
+  top_p: 1,
+  seed: null,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  service_tier: 'default',
+  metadata: { topic: 'shipping' },
+  milliseconds: 812.4,
+  feedback: { rating: 'down', correction: 'Shipping: We trace your parcel today.' },
+};
+
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /v1/models': { object: 'list', data: [model] },
   'GET /v1/models/{model:path}': model,
@@ -168,22 +202,22 @@ export const examples: Readonly<Record<string, unknown>> = {
     sub_rewards: {},
     model_grader_token_usage_per_model: {},
   },
-  'POST /v1/chat/completions': {
-    id: 'chatcmpl-4f9d2c',
-    object: 'chat.completion',
-    created: 1_795_262_460,
-    model: model.id,
-    choices: [
-      {
-        index: 0,
-        logprobs: null,
-        finish_reason: 'stop',
-        message: { role: 'assistant', content: text, refusal: null },
-      },
-    ],
-    usage,
-    system_fingerprint: 'hone',
+  'POST /v1/chat/completions': completion,
+  'GET /v1/chat/completions': listOf(storedCompletion),
+  'GET /v1/chat/completions/{completion_id}': storedCompletion,
+  'POST /v1/chat/completions/{completion_id}': storedCompletion,
+  'DELETE /v1/chat/completions/{completion_id}': {
+    id: completion.id,
+    object: 'chat.completion.deleted',
+    deleted: true,
   },
+  'GET /v1/chat/completions/{completion_id}/messages': listOf({
+    id: `${completion.id}-0`,
+    role: 'user',
+    content: 'My parcel has not come.',
+    content_parts: null,
+  }),
+  'POST /v1/chat/completions/{completion_id}/feedback': storedCompletion,
   'POST /v1/responses': response,
   'GET /v1/responses/{response_id}': response,
   'DELETE /v1/responses/{response_id}': { id: response.id, object: 'response', deleted: true },

@@ -8,6 +8,8 @@ export type PresetName = (typeof presetNames)[number];
 /** What the numbers of a preset depend on. */
 export interface PresetFacts {
   readonly strategy: string;
+  /** The kind of adapter; LoRA unless given. */
+  readonly adapter?: string | undefined;
   /** The rows to train on, without those that are held out. */
   readonly rows: number;
   readonly heldOutRows: number;
@@ -59,8 +61,10 @@ const stepSizes = [
 
 /** The learning rate of a model of so many weights; it falls with the cube root of its size. */
 const rate = { parameters: 135e6, value: 1e-3, least: 1e-4, most: 3e-3, unknown: 2e-4 };
-/** Preference pairs need smaller updates: the loss falls for as long as the model leaves its base. */
+/** Preferences need smaller updates: the loss falls for as long as the model leaves its base. */
 const pairsShare = 1 / 4;
+/** Where all weights are trained, each of them needs to change less. */
+const wholeShare = 1 / 10;
 
 /** Fewer rows than this are all trained on. */
 const leastRowsToHoldOut = 50;
@@ -107,8 +111,9 @@ function passes(
   return chosen > 1 ? Math.ceil(chosen - 1e-9) : Math.max(0.01, Math.ceil(chosen * 100 - 1e-9) / 100);
 }
 
-function rateFor({ strategy, parameters }: PresetFacts): number {
-  return suitedRate(strategy, parameters) ?? oneDigit(shareOf(strategy) * rate.unknown);
+function rateFor({ strategy, parameters, adapter }: PresetFacts): number {
+  const rateOfLora = suitedRate(strategy, parameters) ?? oneDigit(shareOf(strategy) * rate.unknown);
+  return adapter === 'full' ? oneDigit(rateOfLora * wholeShare) : rateOfLora;
 }
 
 /** The learning rate that suits a strategy and a model of so many weights; `null` where that is not known. */
@@ -118,7 +123,7 @@ export function suitedRate(strategy: string, parameters: number | null): number 
   return oneDigit(shareOf(strategy) * oneDigit(Math.min(rate.most, Math.max(rate.least, suited))));
 }
 
-const shareOf = (strategy: string) => (strategy === 'dpo' ? pairsShare : 1);
+const shareOf = (strategy: string) => (strategy === 'dpo' || strategy === 'kto' ? pairsShare : 1);
 const oneDigit = (value: number) => Number(value.toPrecision(1));
 
 /** The largest number up to `most` that divides `whole`. */

@@ -16,7 +16,8 @@ export type StepSettings = Pick<
 export const mostAnswers: Readonly<Record<string, number>> = { rlhf: 4, grpo: 8 };
 
 /** Whether a strategy trains on answers of the model: its loss says nothing about them. */
-export const comparesAnswers = (strategy: string): boolean => Object.hasOwn(mostAnswers, strategy);
+export const comparesAnswers = (strategy: string | null | undefined): boolean =>
+  strategy != null && Object.hasOwn(mostAnswers, strategy);
 
 /** Rounds half to even, like Python's `round`. */
 function roundHalfEven(value: number): number {

@@ -33,6 +33,7 @@ export interface EvalStore {
   /** Stores an eval, in place of an earlier one with its ID. @param updatedAt in Unix seconds. */
   put(object: Stored, updatedAt: number): void;
   get(id: string): unknown;
+  count(): number;
   list(page: EvalPage & { readonly orderBy: 'created_at' | 'updated_at' }): unknown[];
   /** Deletes an eval with its runs. */
   remove(id: string): void;
@@ -90,6 +91,7 @@ export function createEvalStore(db: Db): EvalStore {
   );
   const objectOf = (table: string) => db.prepare(`SELECT object FROM ${table} WHERE id = ?`).pluck();
   const [get, getRun, getItem] = [objectOf('evals'), objectOf('eval_runs'), objectOf('eval_items')];
+  const count = db.prepare('SELECT count(*) FROM evals').pluck();
   const remove = db.prepare('DELETE FROM evals WHERE id = ?');
   const removeRun = db.prepare('DELETE FROM eval_runs WHERE id = ?');
   const addRun = db.prepare(
@@ -124,6 +126,7 @@ export function createEvalStore(db: Db): EvalStore {
   return {
     put: (object, updatedAt) => void put.run({ id: object.id, object: json(object), updatedAt }),
     get: (id) => parsed(get.get(id)),
+    count: () => count.get() as number,
     list: ({ orderBy, ...page }) => list(null, orderBy, page),
     remove: (id) => void remove.run(id),
     addRun({ run, asks, rows }) {

@@ -1,8 +1,8 @@
 import type { Statement } from 'better-sqlite3';
 import type { RunOrder } from '../../contract/jobs.ts';
+import { gainOf } from '../gain.ts';
 import type { Db } from '../open.ts';
-import { gainOf } from './gain.ts';
-import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
+import { addSearch, conditionsOf, type Facets, readFacets } from '../search.ts';
 
 /** A stored training job, with JSON columns parsed. */
 export interface JobRow {
@@ -137,6 +137,9 @@ const orders: Readonly<Record<RunOrder, string>> = {
   loss: "coalesce(json_extract(result_metrics, '$.final_loss'), json_extract(last_metric, '$.loss'))",
   eval_loss: "json_extract(result_metrics, '$.eval_loss')",
   gain,
+  // Of the first grader.
+  score:
+    "(SELECT value FROM json_each(result_metrics) WHERE key LIKE 'grader:%' AND value IS NOT NULL LIMIT 1)",
   duration: "earlier_seconds + 86400 * (julianday(coalesce(ended_at, 'now')) - julianday(started_at))",
   created: 'created_at',
   task: 'task',
@@ -234,6 +237,8 @@ export interface JobStore {
   list(filter: JobFilter): JobList;
   /** Jobs to be discarded. */
   toDiscard(): JobRow[];
+  /** Jobs whose figures go to trackers. */
+  tracked(): JobRow[];
   counts(): { readonly state: string; readonly count: number }[];
   facets(): Facets;
   remove(id: number): void;
@@ -267,6 +272,9 @@ export function createJobStore(db: Db): JobStore {
   );
   const counts = db.prepare('SELECT state, count(*) AS count FROM jobs GROUP BY state ORDER BY state');
   const toDiscard = db.prepare(`${selected} WHERE discard_requested = 1 ORDER BY id`);
+  const tracked = db.prepare(
+    `${selected} WHERE json_extract(spec, '$.tracking.report_to') IS NOT NULL ORDER BY id`,
+  );
   const remove = db.prepare('DELETE FROM jobs WHERE id = ?');
   const marks = (count: number) => Array(count).fill('?').join(', ');
   return {
@@ -334,6 +342,7 @@ export function createJobStore(db: Db): JobStore {
       return { jobs, total: ids.length, trials };
     },
     toDiscard: () => (toDiscard.all() as Record<string, unknown>[]).map(toRow),
+    tracked: () => (tracked.all() as Record<string, unknown>[]).map(toRow),
     counts: () => counts.all() as { state: string; count: number }[],
     facets: () => readFacets(db, 'jobs', 'model_name'),
     remove(id) {

@@ -1,8 +1,8 @@
 import { derivedExport } from '../../contract/derived-export.ts';
 import type { ExportOutcome } from '../../contract/journal.ts';
+import { gainOf } from '../gain.ts';
 import type { Db } from '../open.ts';
-import { gainOf } from './gain.ts';
-import { addSearch, conditionsOf, type Facets, readFacets } from './search.ts';
+import { addSearch, conditionsOf, type Facets, readFacets } from '../search.ts';
 
 /** One file of a model, with its path relative to the model's folder. */
 export interface ModelArtifact {

@@ -11,6 +11,8 @@ export interface KeyHolder {
   readonly scope: KeyScope;
   /** What it may use in all; `null` unless its scope is `train`. */
   readonly budget: Budget | null;
+  /** Whether the answers to its requests are kept, unless one says `store: false`. */
+  readonly recording: boolean;
 }
 
 /** A stored key. Times are ISO 8601 UTC. */
@@ -26,12 +28,19 @@ export interface AccessKeys {
    * @throws AppError `invalid` for a name that is empty, too long or has control characters, or a scope without its budget;
    *   `conflict` when there are as many keys as there may be.
    */
-  add(wanted: Pick<KeyHolder, 'name' | 'scope'> & { readonly budget?: Budget | undefined }): {
+  add(
+    wanted: Pick<KeyHolder, 'name' | 'scope'> & {
+      readonly budget?: Budget | undefined;
+      readonly recording?: boolean | undefined;
+    },
+  ): {
     readonly key: string;
     readonly record: AccessKey;
   };
   /** The stored keys, newest first: without that of the environment. */
   list(): AccessKey[];
+  /** Turns the recording of a key on or off. @throws AppError `not_found`. */
+  setRecording(id: string, recording: boolean): AccessKey;
   /** Removes a key and ends its sessions. @throws AppError `not_found`. */
   remove(id: string): void;
   /** The holder of a presented key, or null if it is none. */
@@ -74,7 +83,7 @@ export function createAccessKeys(
   };
 
   return {
-    add({ name, scope, budget: wanted }) {
+    add({ name, scope, budget: wanted, recording = false }) {
       const budget = wanted !== undefined && Object.keys(wanted).length > 0 ? wanted : null;
       const trimmed = name.trim();
       if (!keyNamePattern.test(trimmed)) {
@@ -99,16 +108,21 @@ export function createAccessKeys(
       const key = `${start}_${id}_${randomBytes(32).toString('base64url')}`;
       const createdAt = now().toISOString();
       const record = { id, name: trimmed, scope, createdAt };
-      store.insertKey({ ...record, hash: sha256(key), budget: budget && JSON.stringify(budget) });
-      return { key, record: { ...record, budget, lastUsedAt: null } };
+      store.insertKey({
+        ...record,
+        hash: sha256(key),
+        budget: budget && JSON.stringify(budget),
+        recording: Number(recording),
+      });
+      return { key, record: { ...record, budget, recording, lastUsedAt: null } };
     },
-    list: () =>
-      store
-        .listKeys()
-        .map((row) => ({ ...holderOf(row), createdAt: row.createdAt, lastUsedAt: row.lastUsedAt })),
+    list: () => store.listKeys().map(keyOf),
+    setRecording(id, recording) {
+      if (!store.setRecording(id, Number(recording))) throw noKey(id);
+      return keyOf(store.getKey(id) as AccessKeyRow);
+    },
     remove(id) {
-      if (!store.removeKey(id))
-        throw new AppError('not_found', `There is no access key with the ID "${id.slice(0, 100)}".`);
+      if (!store.removeKey(id)) throw noKey(id);
     },
     check(presented) {
       const hash = sha256(presented);
@@ -129,12 +143,22 @@ export function createAccessKeys(
 function environmentHolder(key: string): { readonly hash: Buffer; readonly holder: KeyHolder } {
   const hash = sha256(key);
   const id = `environment-${sha256(hash.toString('hex')).toString('hex').slice(0, 16)}`;
-  return { hash, holder: { id, name: 'HONE_ACCESS_KEY', scope: 'full', budget: null } };
+  return { hash, holder: { id, name: 'HONE_ACCESS_KEY', scope: 'full', budget: null, recording: false } };
 }
 
-const holderOf = ({ id, name, scope, budget }: AccessKeyRow): KeyHolder => ({
+const holderOf = ({ id, name, scope, budget, recording }: AccessKeyRow): KeyHolder => ({
   id,
   name,
   scope: scope as KeyScope,
   budget: budget === null ? null : JSON.parse(budget),
+  recording: recording === 1,
 });
+
+const keyOf = (row: AccessKeyRow): AccessKey => ({
+  ...holderOf(row),
+  createdAt: row.createdAt,
+  lastUsedAt: row.lastUsedAt,
+});
+
+const noKey = (id: string) =>
+  new AppError('not_found', `There is no access key with the ID "${id.slice(0, 100)}".`);

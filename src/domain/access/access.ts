@@ -79,7 +79,13 @@ export function createAccess(
   const wrongKeys = createWrongKeys(now);
   const ownKey = randomBytes(32).toString('base64url');
   const ownHash = sha256(ownKey);
-  const self: KeyHolder = { id: 'service', name: 'this machine', scope: 'full', budget: null };
+  const self: KeyHolder = {
+    id: 'service',
+    name: 'this machine',
+    scope: 'full',
+    budget: null,
+    recording: false,
+  };
 
   const ofKey = (key: string) => (timingSafeEqual(sha256(key), ownHash) ? self : keys.check(key));
 

@@ -112,7 +112,6 @@ async function baseOf(
 
 /** Kinds of LoRA that are more than an update of weights, as trainer/adapter_base/adapter.py. */
 const otherKinds: Readonly<Record<string, string>> = {
-  use_dora: 'DoRA',
   use_qalora: 'QALoRA',
   use_bdlora: 'BD-LoRA',
   lora_bias: 'biases of its own',

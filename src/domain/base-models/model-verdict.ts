@@ -103,6 +103,12 @@ function whyUnknown(model: string, kind: ModelKind, description: Description): s
     : `${model} cannot be trained here: ${reason}. Choose the 16-bit version of the model, from which it was made`;
 }
 
+/** Why all weights of a model cannot be trained (`adapter: full`); `null` if they can. */
+export const whyNotWhole = ({ quantization }: ModelKind): string | null =>
+  quantization === null
+    ? null
+    : `The weights of this model are stored quantized (${quantization}), in which they cannot be trained themselves. Set adapter to lora, or choose the 16-bit version of the model`;
+
 /** Why a setting that quantizes the weights cannot be used with weights that are stored quantized; `null` if it can. */
 export function whyTwiceQuantized(
   { quantization, bits }: ModelKind,

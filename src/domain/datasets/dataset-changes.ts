@@ -1,4 +1,4 @@
-import { createReadStream, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DatasetStore, datasetFileId } from '../../db/tables/datasets.ts';
 import { AppError } from '../../errors.ts';
@@ -9,6 +9,7 @@ import { refuseFaults, withRows } from './files/append-rows.ts';
 import { datasetName } from './files/dataset-name.ts';
 import type { DatasetWriter, ReceivedFile } from './files/dataset-writer.ts';
 import { checkEdits, type RowEdits, withEdits } from './files/edit-rows.ts';
+import { filePieces } from './files/file-pieces.ts';
 import { fileVersion } from './files/file-version.ts';
 import { noteExtension, readNote } from './files/import-note.ts';
 import { createInTurn } from './files/in-turn.ts';
@@ -162,9 +163,7 @@ export function createDatasetChanges({
       requireFree(to);
       return receiving([to], async () => {
         const note = (await readNote(join(dir, from))) ?? undefined;
-        const received = await read(from, (path) =>
-          receive(createReadStream(path, { highWaterMark: 2 ** 20 })),
-        );
+        const received = await read(from, (path) => receive(filePieces(path)));
         const made = await put({ name: to, note, ...received });
         store.flag(to, [...store.flags(from)], true);
         return made;

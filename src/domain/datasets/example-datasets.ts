@@ -1,9 +1,10 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Dataset } from './dataset.ts';
 import type { Datasets } from './datasets.ts';
+import { filePieces } from './files/file-pieces.ts';
 import { validateFile } from './rows/validate-file.ts';
 import { findStarter } from './starter-model.ts';
 
@@ -111,10 +112,10 @@ export function createExampleDatasets(options: {
       const bytes = await readFile(pathOf(name));
       for (const filename of [`${name}.jsonl`, `example-${name}.jsonl`]) {
         const there = datasets.find(filename);
-        if (there === null) return datasets.upload(filename, createReadStream(pathOf(name)));
+        if (there === null) return datasets.upload(filename, filePieces(pathOf(name)));
         if (await datasets.holds(filename, bytes)) return there;
       }
-      return datasets.upload(`example-${name}.jsonl`, createReadStream(pathOf(name)));
+      return datasets.upload(`example-${name}.jsonl`, filePieces(pathOf(name)));
     },
   };
 }

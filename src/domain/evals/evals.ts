@@ -1,4 +1,5 @@
 import type { EvalPage } from '../../db/tables/evals.ts';
+import { AppError } from '../../errors.ts';
 import { refusal } from '../../faults.ts';
 import { firstBroken } from '../../inference/schema/schema-errors.ts';
 import type { Criterion } from './criteria.ts';
@@ -45,8 +46,13 @@ const sampleSchema = {
   properties: { output_text: { type: 'string' }, output_tools: { type: 'array' } },
 };
 
-export function createEvals(options: Omit<EvalRunsOptions, 'get'>): Evals {
-  const { graders } = options;
+export interface EvalsOptions extends Omit<EvalRunsOptions, 'get'> {
+  /** The most evals. */
+  readonly limit: number;
+}
+
+export function createEvals(options: EvalsOptions): Evals {
+  const { graders, limit } = options;
   const { evals } = options.store;
 
   function get(id: string): Eval {
@@ -59,6 +65,8 @@ export function createEvals(options: Omit<EvalRunsOptions, 'get'>): Evals {
   return {
     async create({ name, metadata, itemSchema, includesSample, criteria }, client, signal) {
       for (const one of criteria) graders.requireAllowed(one, client);
+      if (evals.count() >= limit)
+        throw new AppError('invalid', `There are ${limit} evals, and no more are kept: delete some of them.`);
       await firstBroken(itemSchema, []).catch((error) => {
         const msg = `is no JSON schema: ${error.message.slice(0, 300)}`;
         throw refusal([{ loc: ['body', 'data_source_config', 'item_schema'], msg, type: 'value_error' }]);

@@ -4,8 +4,8 @@ import { refusalOf } from '../../faults.ts';
 import { isBlank, readLines } from '../datasets/rows/read-lines.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
 
-/** Rows without a prompt, and those with two answers: none is generated. */
-const unanswered: readonly RowShape[] = ['text', 'preference'];
+/** Rows without a prompt, and preferences: no answer is generated. */
+const unanswered: readonly RowShape[] = ['text', 'preference', 'unpaired-preference'];
 
 /**
  * Sees whether the first `count` rows have every column that graders name.

@@ -76,6 +76,7 @@ const trainings: Readonly<Record<RowShape, { readonly task: string; readonly str
   text: { task: 'text-generation', strategy: 'sft' },
   'question-answer': { task: 'extractive-question-answering', strategy: 'sft' },
   preference: { task: 'text-generation', strategy: 'dpo' },
+  'unpaired-preference': { task: 'text-generation', strategy: 'kto' },
   prompt: { task: 'text-generation', strategy: 'grpo' },
 };
 

@@ -65,7 +65,8 @@ const present = ({ content: _, ...row }: EvalFileRow & { readonly bytes: number 
   fault: null,
 });
 
-export function createEvalFiles(store: EvalStore): EvalFiles {
+/** @param limit the most files. */
+export function createEvalFiles(store: EvalStore, limit: number): EvalFiles {
   const find = (id: string) => {
     const row = store.getFile(id);
     return row === null || isOver(row) ? null : { ...row, bytes: Buffer.byteLength(row.content) };
@@ -73,6 +74,11 @@ export function createEvalFiles(store: EvalStore): EvalFiles {
   return {
     async put(filename, path, seconds) {
       const { size: bytes } = await stat(path);
+      if (store.files().filter((file) => !isOver(file)).length >= limit)
+        throw new AppError(
+          'invalid',
+          `There are ${limit} files of rows for evals, and no more are kept: delete some of them.`,
+        );
       if (bytes > evalBounds.fileBytes)
         throw new AppError(
           'invalid',

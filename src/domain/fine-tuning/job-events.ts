@@ -3,7 +3,7 @@ import { type JobState, type Phase, phases } from '../../contract/jobs.ts';
 import type { EventRow, EventStore } from '../../db/tables/events.ts';
 import type { Job } from '../job-record/job.ts';
 import { errorOf } from '../job-record/job.ts';
-import { stepFigures } from './step-figures.ts';
+import { type StepFigures, stepFigures } from './step-figures.ts';
 
 /** What happened to a job, in words or figures. */
 export interface JobEvent {
@@ -49,7 +49,7 @@ function toEvent({ seq, time, type, payload }: EventRow, job: Job): JobEvent {
     case 'metrics':
       // The base model's figures are not those of a step.
       return payload.step === 0
-        ? event(`Base model: validation loss=${shown(stepFigures(payload).valid_loss)}`)
+        ? event(`Base model: ${validation(stepFigures(payload))}`)
         : { ...event(''), type: 'metrics', ...metricsOf(payload) };
     case 'export':
       return event(`Wrote ${basename(String(payload.path ?? payload.file ?? 'a file'))}`);
@@ -96,13 +96,18 @@ function metricsOf(payload: EventRow['payload']): Pick<JobEvent, 'message' | 'da
   const figures = stepFigures(payload);
   return kind === 'train'
     ? {
-        message: `Step ${step}/${total}: training loss=${shown(figures.train_loss)}`,
+        message: `Step ${step}/${total}: training loss=${shown(figures.train_loss)}${rewarded('train', figures.train_mean_reward)}`,
         data: { step, total_steps: total, ...figures },
       }
     : {
-        message: `Step ${step}: validation loss=${shown(figures.valid_loss)}`,
+        message: `Step ${step}: ${validation(figures)}`,
         data: { step, ...figures },
       };
 }
 
+const validation = ({ valid_loss: loss, valid_mean_reward: reward }: StepFigures) =>
+  `validation loss=${shown(loss)}${rewarded('validation', reward)}`;
+/** The mean reward, of jobs that have one. */
+const rewarded = (of: string, reward: number | undefined) =>
+  reward === undefined ? '' : `, ${of} mean reward=${shown(reward)}`;
 const shown = (value: number | undefined) => value?.toFixed(4) ?? 'unknown';

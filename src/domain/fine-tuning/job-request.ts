@@ -1,4 +1,4 @@
-import type { Settings } from '../../contract/settings.ts';
+import type { AnswerFormat, Settings } from '../../contract/settings.ts';
 import { mostAnswers, totalSteps } from '../../contract/training/steps.ts';
 import { AppError, type FieldIssue, inSentences } from '../../errors.ts';
 import { refusal } from '../../faults.ts';
@@ -22,6 +22,8 @@ export interface JobRequest {
   };
   /** Of `reinforcement`; its client may define it. */
   readonly grader?: GraderDefinition | undefined;
+  /** Of `reinforcement`: what its answers are held to. */
+  readonly responseFormat?: AnswerFormat | null | undefined;
   /** Where the request has them, for messages: `hyperparameters`, or below `method`. */
   readonly hyperparametersAt: readonly string[];
   readonly suffix: string | null;
@@ -83,6 +85,7 @@ export function toTrainingRequest(
     validation_dataset: validationDataset ?? undefined,
     strategy,
     graders: request.grader === undefined ? undefined : [{ grader: request.grader }],
+    response_format: request.responseFormat ?? undefined,
     queue: true,
     ...batch,
     num_train_epochs: epochs ?? undefined,
@@ -117,6 +120,8 @@ function placeOf(field: string, { hyperparametersAt }: JobRequest): readonly str
       return [...hyperparametersAt, 'eval_interval'];
     case 'graders':
       return ['method', 'reinforcement', 'grader'];
+    case 'response_format':
+      return ['method', 'reinforcement', 'response_format'];
     case 'strategy':
     case 'task':
       return ['method', 'type'];

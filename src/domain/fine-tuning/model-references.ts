@@ -3,6 +3,7 @@ import { AppError } from '../../errors.ts';
 import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
+import type { Aliases } from '../models/aliases.ts';
 import type { Models } from '../models/models.ts';
 import { readCheckpointName } from './model-name.ts';
 
@@ -14,7 +15,7 @@ export interface ModelReference {
   readonly checkpoint?: number;
 }
 
-/** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint or of a base model. */
+/** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint, a base model or an alias. */
 export interface ModelReferences {
   /** @throws AppError `not_found`. */
   resolve(name: string): ModelReference;
@@ -23,11 +24,12 @@ export interface ModelReferences {
 }
 
 export function createModelReferences(options: {
+  readonly aliases: Pick<Aliases, 'targetOf'>;
   readonly store: FineTuningStore;
   readonly models: Models;
   readonly checkpoints: Checkpoints;
 }): ModelReferences {
-  const { store, models, checkpoints } = options;
+  const { aliases, store, models, checkpoints } = options;
 
   function idOf(name: string): string {
     try {
@@ -40,11 +42,24 @@ export function createModelReferences(options: {
   }
 
   function resolve(name: string): ModelReference {
+    const target = aliases.targetOf(name);
+    if (target !== null) return ofAlias(name, target);
     const found = readCheckpointName(name);
     if (found === null) return { model: idOf(name) };
     const jobId = store.jobIdOfModel(found.model);
     const model = jobId === null ? found.model : jobName(jobId);
     return { model: jobName(checkpoints.jobOf(model).id), checkpoint: found.step };
+  }
+
+  /** Never another model: what an alias stands for may have been deleted. */
+  function ofAlias(name: string, target: string): ModelReference {
+    try {
+      return resolve(target);
+    } catch (cause) {
+      throw new AppError('not_found', `The model that ${name} stands for was deleted. Move the alias.`, {
+        cause,
+      });
+    }
   }
 
   return {

@@ -7,7 +7,19 @@ import { type StepFigures, stepFigures } from './step-figures.ts';
 
 /** The name of every result file, as OpenAI's. */
 export const resultsFilename = 'step_metrics.csv';
-const columns = 'step,train_loss,train_accuracy,valid_loss,valid_mean_token_accuracy';
+/** Its columns, each with the figure that it has: those of every job, and further ones where answers are rewarded. */
+const columns: Readonly<Record<string, keyof StepFigures>> = {
+  train_loss: 'train_loss',
+  train_accuracy: 'train_mean_token_accuracy',
+  valid_loss: 'valid_loss',
+  valid_mean_token_accuracy: 'valid_mean_token_accuracy',
+};
+const rewardColumns: typeof columns = {
+  train_mean_reward: 'train_mean_reward',
+  valid_mean_reward: 'valid_mean_reward',
+  full_valid_mean_reward: 'full_valid_mean_reward',
+  completion_tokens_mean: 'completion_tokens_mean',
+};
 
 /** The curves of completed jobs as CSV files. */
 export interface ResultFiles {
@@ -89,16 +101,10 @@ function toCsv(train: readonly Point[], evaluations: readonly Point[]): string {
       steps.set(point.step, { ...steps.get(point.step), ...stepFigures({ ...point, kind }) });
   }
   steps.delete(0);
+  const isRewarded = [...steps.values()].some((figures) => figures.train_mean_reward !== undefined);
+  const told = { ...columns, ...(isRewarded ? rewardColumns : {}) };
   const lines = [...steps]
     .sort(([a], [b]) => a - b)
-    .map(([step, figures]) =>
-      [
-        step,
-        figures.train_loss,
-        figures.train_mean_token_accuracy,
-        figures.valid_loss,
-        figures.valid_mean_token_accuracy,
-      ].join(','),
-    );
-  return `${[columns, ...lines].join('\n')}\n`;
+    .map(([step, figures]) => [step, ...Object.values(told).map((name) => figures[name])].join(','));
+  return `${[['step', ...Object.keys(told)].join(','), ...lines].join('\n')}\n`;
 }

@@ -99,7 +99,7 @@ export function messageOf(job: Job): string {
       const words = job.phase === null ? 'Running' : phases[job.phase].label;
       const metric = job.lastMetric;
       if (job.phase === 'train' && metric !== null) {
-        const loss = metric.loss === null ? '' : `, loss ${metric.loss.toPrecision(4)}`;
+        const loss = metric.loss === null ? '' : `, loss ${metric.loss.toPrecision(3)}`;
         return `${words}: step ${metric.step} of ${metric.total_steps ?? '?'}${loss}`;
       }
       return job.phaseDetail === null ? words : `${words}: ${job.phaseDetail}`;

@@ -1,7 +1,7 @@
 import { activeStates, type JobState, unfinishedStates } from '../../contract/jobs.ts';
+import type { Facets } from '../../db/search.ts';
 import type { Store } from '../../db/store.ts';
 import type { JobChange, JobFilter, JobList } from '../../db/tables/jobs.ts';
-import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
 import { type Job, jobName } from '../job-record/job.ts';

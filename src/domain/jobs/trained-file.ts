@@ -11,16 +11,15 @@ export const isTrained = (folder: string): boolean => existsSync(join(folder, tr
 
 /**
  * What a trainer notes after the last step (docs/job-folder.md), from which a resumed job goes on with the export.
- * @returns `null` before that, or if the trained adapter is not there.
+ * @returns `null` before that, or if what was trained, an adapter or a whole model, is not there.
  */
 export function readTrained(folder: string): Trained | null {
   const artifacts = join(folder, 'artifacts');
   try {
     const found = v.parse(trained, JSON.parse(readFileSync(join(folder, trainedFile), 'utf8')));
-    const isWhole = ['adapter/adapter_config.json', 'template.json'].every((name) =>
-      existsSync(join(artifacts, name)),
-    );
-    return isWhole ? found : null;
+    const has = (name: string) => existsSync(join(artifacts, name));
+    const hasWeights = has('adapter/adapter_config.json') || has('adapter/config.json');
+    return hasWeights && has('template.json') ? found : null;
   } catch {
     return null;
   }

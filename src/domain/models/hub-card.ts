@@ -1,3 +1,4 @@
+import { chosenText } from '../../contract/models/chosen-text.ts';
 import { codeBlock, codeSpan, plainLines, quoted } from './hub-card-text.ts';
 import type { Model } from './models.ts';
 
@@ -13,7 +14,7 @@ export interface CardFacts {
   readonly license: string | null;
   /** PEFT's task type, such as `CAUSAL_LM`, or `null`. */
   readonly taskType: string | null;
-  /** The class that the adapter fits, if it is that of the text part of the base, or `null`. */
+  /** The class of a model all of whose weights were trained; that which an adapter fits, if it is of the text part of the base; or `null`. */
   readonly baseClass: string | null;
   /** Names of the GGUF files in the repository, best first. */
   readonly ggufs: readonly string[];
@@ -38,6 +39,14 @@ const peftClasses: Readonly<Record<string, readonly [peft: string, base: string]
   QUESTION_ANS: ['AutoPeftModelForQuestionAnswering', 'AutoModelForQuestionAnswering'],
 };
 
+/** PEFT's task type of a model's class. */
+const typeOfClass = (name: string): string =>
+  name.endsWith('ForQuestionAnswering')
+    ? 'QUESTION_ANS'
+    : name.endsWith('ForConditionalGeneration')
+      ? 'SEQ_2_SEQ_LM'
+      : 'CAUSAL_LM';
+
 /**
  * The model card: YAML for the hub's index, then what the model is, how it was trained and how to run it.
  * User-supplied names are escaped, so that they cannot end the YAML or become markup.
@@ -52,6 +61,11 @@ export function writeCard(facts: CardFacts): string {
       `A model for ${model.task}, fine-tuned from ${facts.baseId === null ? `${codeSpan(facts.baseName)} (a local model)` : `[${codeSpan(facts.baseId)}](https://huggingface.co/${facts.baseId})`}`,
       `on the dataset ${codeSpan(model.datasetName)} with [Hone](#use-it), by the strategy ${codeSpan(model.strategy)}`,
       `and the provider ${codeSpan(model.provider)}. Trained on ${model.createdAt.slice(0, 10)}.`,
+      ...(model.export.chosen == null
+        ? []
+        : [
+            `The files have ${chosenText(model.export.chosen)}; the metrics are those of the end of the training.`,
+          ]),
     ].join('\n'),
     files(facts),
     '## Training settings',
@@ -71,9 +85,10 @@ export function writeCard(facts: CardFacts): string {
 }
 
 function frontMatter({ model, baseId, license, ggufs }: CardFacts): string {
+  const isWhole = model.config.adapter === 'full';
   const tags = [
     'hone',
-    'lora',
+    ...(isWhole ? [] : ['lora']),
     ...(ggufs.length > 0 ? ['gguf'] : []),
     model.strategy,
     model.task,
@@ -83,9 +98,12 @@ function frontMatter({ model, baseId, license, ggufs }: CardFacts): string {
     '---',
     ...(baseId === null
       ? []
-      : [`base_model: ${quoted(baseId)}`, `base_model_relation: ${quoted('adapter')}`]),
+      : [
+          `base_model: ${quoted(baseId)}`,
+          `base_model_relation: ${quoted(isWhole ? 'finetune' : 'adapter')}`,
+        ]),
     ...(license === null ? [] : [`license: ${quoted(license)}`]),
-    `library_name: ${quoted('peft')}`,
+    `library_name: ${quoted(isWhole ? 'transformers' : 'peft')}`,
     `pipeline_tag: ${quoted(pipelines[model.task] ?? 'text-generation')}`,
     'tags:',
     ...[...new Set(tags)].map((tag) => `  - ${quoted(tag)}`),
@@ -99,12 +117,18 @@ function figuresOf({ tokens_differ: _, ...figures }: Readonly<Record<string, unk
   return figures;
 }
 
-function files({ ggufs, vision, hasModelfile }: CardFacts): string {
+function files({ model, ggufs, vision, hasModelfile }: CardFacts): string {
+  const isWhole = model.config.adapter === 'full';
   return [
     '| File | What it is |',
     '|---|---|',
-    '| `adapter_model.safetensors`, `adapter_config.json` | the LoRA adapter, with its tokenizer |',
-    ...ggufs.map((name) => `| ${codeSpan(name)} | base and adapter merged into one file, for llama.cpp |`),
+    isWhole
+      ? '| `model.safetensors`, `config.json` | the model, all of whose weights were trained, with its tokenizer |'
+      : '| `adapter_model.safetensors`, `adapter_config.json` | the LoRA adapter, with its tokenizer |',
+    ...ggufs.map(
+      (name) =>
+        `| ${codeSpan(name)} | ${isWhole ? 'the model in' : 'base and adapter merged into'} one file, for llama.cpp |`,
+    ),
     ...(vision === null
       ? []
       : [
@@ -175,7 +199,7 @@ function usage(facts: CardFacts): string[] {
   return [
     ...(gguf === undefined ? [] : hone),
     ...(facts.hasModelfile ? engines : engines.slice(0, 2)),
-    '### transformers and PEFT',
+    facts.model.config.adapter === 'full' ? '### transformers' : '### transformers and PEFT',
     codeBlock('python', python(facts, prompt)),
   ];
 }
@@ -187,12 +211,20 @@ function usage(facts: CardFacts): string[] {
 const textNames =
   '{r"^(?:model\\.)?(?:language_model|text_model)\\.(?:model\\.)?": "model.", r"^model\\.lm_head\\.": "lm_head."}';
 
-function python({ repository, baseId, baseName, baseClass, taskType }: CardFacts, prompt: string): string {
-  const [peft, base] = peftClasses[taskType ?? ''] ?? (peftClasses.CAUSAL_LM as readonly [string, string]);
+function python(facts: CardFacts, prompt: string): string {
+  const { model, repository, baseId, baseName, baseClass } = facts;
+  const isWhole = model.config.adapter === 'full' && baseClass !== null;
+  const taskType = isWhole ? typeOfClass(baseClass) : (facts.taskType ?? '');
+  const [peft, base] = peftClasses[taskType] ?? (peftClasses.CAUSAL_LM as readonly [string, string]);
   const isPart = baseClass !== null && !baseClass.endsWith('ForConditionalGeneration');
   const path = quoted(baseId ?? `path/to/${baseName}`);
-  const load =
-    baseClass !== null
+  const load = isWhole
+    ? [
+        `from transformers import AutoTokenizer, ${baseClass}`,
+        '',
+        `model = ${baseClass}.from_pretrained(${quoted(repository)})`,
+      ]
+    : baseClass !== null
       ? [
           `from peft import PeftModel`,
           `from transformers import ${isPart ? 'AutoConfig, ' : ''}AutoTokenizer, ${baseClass}`,

@@ -53,13 +53,16 @@ export async function contentsOf(
   return { files: [...files, { path: 'README.md', content: { text: card } }], card };
 }
 
-/** The files of an adapter and its tokenizer, as PEFT and transformers name them; no other file of its folder is pushed. */
+/** The files of an adapter or a whole model and its tokenizer, as PEFT and transformers name them; no other file of its folder is pushed. */
 const adapterFileNames: readonly string[] = [
   'adapter_config.json',
   'adapter_model.safetensors',
   'added_tokens.json',
   'chat_template.jinja',
+  'config.json',
+  'generation_config.json',
   'merges.txt',
+  'model.safetensors',
   'sentencepiece.bpe.model',
   'special_tokens_map.json',
   'spiece.model',
@@ -88,6 +91,11 @@ async function adapterFiles(
     )) {
       if (!entry.isFile() || !adapterFileNames.includes(entry.name)) continue;
       const file = join(folder, entry.name);
+      if (entry.name === 'config.json') {
+        const config = JSON.parse(await readFile(file, 'utf8')) as { architectures?: unknown };
+        const named = Array.isArray(config.architectures) ? config.architectures[0] : null;
+        if (typeof named === 'string' && /^\w+$/.test(named)) baseClass = named;
+      }
       if (entry.name !== 'adapter_config.json') {
         files.push({ path: entry.name, content: { file } });
         continue;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { derivedExport } from '../../contract/derived-export.ts';
+import type { Facets } from '../../db/search.ts';
 import type { Store } from '../../db/store.ts';
 import type {
   ListedModel,
@@ -10,7 +11,6 @@ import type {
   ModelRow,
   WrittenModel,
 } from '../../db/tables/models.ts';
-import type { Facets } from '../../db/tables/search.ts';
 import { AppError } from '../../errors.ts';
 import { readTemplate } from '../../inference/template/render.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';

@@ -37,6 +37,7 @@ export const movedJob = v.object({
   suffix: said,
   /** Of the method `reinforcement`. */
   grader: v.optional(v.nullable(v.record(text, v.unknown())), null),
+  response_format: v.optional(v.nullable(v.record(text, v.unknown())), null),
   training_file: text,
   validation_file: said,
   result_files: v.array(text),

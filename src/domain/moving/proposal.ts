@@ -3,6 +3,7 @@ import { type Settings, settings } from '../../contract/settings.ts';
 import { asAppError } from '../../errors.ts';
 import type { Dataset } from '../datasets/dataset.ts';
 import { toTrainingRequest } from '../fine-tuning/job-request.ts';
+import { jsonSchemaFormat } from '../graders/answer-schema.ts';
 import { type GraderDefinition, graderDefinition, partsOf } from '../graders/grader-definition.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import type { MovedJob } from './moved-records.ts';
@@ -33,6 +34,7 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
   }
   const grader = method === 'reinforcement' ? readGrader(job.grader) : undefined;
   if (typeof grader === 'string') return grader;
+  const format = v.safeParse(jsonSchemaFormat, job.response_format);
   const number = (name: string, most: number) => {
     const value = job.hyperparameters[name];
     return typeof value === 'number' && value > 0 ? Math.min(value, most) : null;
@@ -64,6 +66,7 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
         method,
         hyperparameters: { ...hyperparameters, batchSize: batchSize && Math.ceil(batchSize) },
         grader,
+        responseFormat: format.success ? format.output : null,
         hyperparametersAt: ['hyperparameters'],
         suffix: job.suffix,
         seed: job.seed === null ? null : Math.abs(Math.trunc(job.seed)) % 2 ** 32,
@@ -87,6 +90,9 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
           ? ['The validation file is not here or cannot be used, so nothing is validated.']
           : []),
         ...(grader === undefined ? [] : notesOf(grader)),
+        ...(format.success || job.response_format === null
+          ? []
+          : ['Its response_format cannot be used here, so answers are not held to it.']),
       ],
     };
   } catch (error) {

@@ -53,6 +53,7 @@ export function toMovedJob(job: SourceJob, before: MovedJob | undefined): MovedJ
     seed: job.seed,
     suffix: job.user_provided_suffix ?? job.suffix ?? suffixOf(job.fine_tuned_model),
     grader: reinforcement?.grader ?? null,
+    response_format: reinforcement?.response_format ?? null,
     training_file: job.training_file,
     validation_file: job.validation_file,
     result_files: [...job.result_files],

@@ -26,6 +26,8 @@ export interface Source {
   readonly modelId: string;
   readonly isCheckpoint: boolean;
   readonly weights: GgufWeights | TrainedWeights;
+  /** Whether all of its weights were trained, so that it has no adapter. */
+  readonly isWhole?: boolean;
   /** Why its base is not known, and what to do. */
   readonly unknownBase?: string;
 }
@@ -78,10 +80,17 @@ export function mixed(
 ): Mixture {
   const { name, modelId, weights } = source;
   const scale = asBase ? 0 : asked;
+  const whole = other === undefined ? undefined : [source, other].find(({ isWhole }) => isWhole);
+  if (whole !== undefined) {
+    throw invalid(
+      `${whole.name} cannot be blended: ${withoutChange}. Choose models that were trained with an adapter.`,
+    );
+  }
   if ('trained' in weights) {
     if (other !== undefined) throw invalid(`${name} cannot be blended: llama.cpp does not run it.`);
     if (scale !== 0 && scale !== 1) {
-      throw invalid(`The scale of ${name} must be 0 or 1, because llama.cpp does not run it.`);
+      const why = source.isWhole ? withoutChange : 'llama.cpp does not run it';
+      throw invalid(`The scale of ${name} must be 0 or 1, because ${why}.`);
     }
     return { ...weights, modelKey: modelId, adapters: scale === 0 ? [] : weights.adapters };
   }
@@ -90,14 +99,17 @@ export function mixed(
   const second =
     other === undefined ? [] : [{ path: adapterBeside(source, other), scale: blend?.scale ?? 1 }];
   if (adapter === null) {
-    if (scale !== 1) throw withoutAdapter(name, asBase === true);
+    if (scale !== 1) throw withoutAdapter(source, asBase === true);
     return { ...key, adapters: second };
   }
   return { ...key, adapters: sumOf([...unmerge, { path: adapter, scale }, ...second]) };
 }
 
-function withoutAdapter(name: string, asBase: boolean): AppError {
-  const why = 'its adapter could not be converted for llama.cpp';
+/** Why a model has no change that could be weaker, or go beside that of another model. */
+const withoutChange = 'all of its weights were trained, so it has no adapter';
+
+function withoutAdapter({ name, isWhole }: Source, asBase: boolean): AppError {
+  const why = isWhole ? withoutChange : 'its adapter could not be converted for llama.cpp';
   return invalid(
     asBase
       ? `The base model of ${name} is not available: ${why}.`

@@ -7,6 +7,7 @@ import type { Engines } from '../../inference/engine/engines.ts';
 import type { ToolUse } from '../../inference/protocol/generation.ts';
 import { schemaErrors } from '../../inference/schema/schema-errors.ts';
 import { withoutTools } from '../../inference/template/render.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
 import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { SharedBases } from '../checkpoints/shared-bases.ts';
@@ -163,6 +164,7 @@ export function createPlayground(options: {
       baseModel: model.baseModel,
       modelId: model.modelId,
       isCheckpoint: false,
+      isWhole: model.config.adapter === 'full',
     };
     if (file !== undefined) return { ...about, weights: await weightsOfFile(model, template, file) };
     if (isGguf) return { ...about, weights: await weightsOf(model, template, models, bases) };
@@ -193,6 +195,7 @@ export function createPlayground(options: {
       ...about,
       name,
       baseModel: job.modelName,
+      isWhole: (job.spec as JobSpec).settings.adapter === 'full',
       weights: await checkpoints.prepare(job, checkpoint),
     });
     return { ...about, counter: jobName(job.id), model: store.models.byModelId(job.modelId), prepare };

@@ -1,5 +1,6 @@
 import { graderOf } from '../../contract/graders/grader-types.ts';
 import { usualMetric } from '../../contract/sweeps.ts';
+import { comparesAnswers } from '../../contract/training/steps.ts';
 import type { FieldIssue } from '../../errors.ts';
 import { createFaults } from '../../faults.ts';
 import type { Description } from '../../trainer/protocol.ts';
@@ -24,8 +25,8 @@ export async function sweepFaults(
     const fault =
       grader === null
         ? metricFault(await describe(), metric, task, strategy ?? defaultStrategy)
-        : strategy === 'grpo' && !isReward
-          ? `metric is ${metric}, and grpo tells the scores of its rewards alone; name ${grader} in graders`
+        : comparesAnswers(strategy) && !isReward
+          ? `metric is ${metric}, and ${strategy} tells the scores of its rewards alone; name ${grader} in graders`
           : null;
     if (fault !== null) found.add('metric', fault);
   }

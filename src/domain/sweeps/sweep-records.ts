@@ -5,10 +5,11 @@ import type { NewSweep } from '../../db/tables/sweeps.ts';
 import { AppError } from '../../errors.ts';
 import type { Deletion } from '../bin/bin.ts';
 import type { Emit, FrameLog } from '../events/frame-log.ts';
+import type { Graders } from '../graders/graders.ts';
 import { isUnfinished } from './next-step.ts';
 import { bestOf, readSweep, type Sweep, sweepName } from './sweep.ts';
 import { withFiles } from './sweep-file.ts';
-import { type SweepRequest, sharedRequest, spaceOf } from './sweep-request.ts';
+import { type SweepRequest, sharedRequest, spaceOf, withFrozenGraders } from './sweep-request.ts';
 
 /** The stored sweeps with their files. Every change of state is published. */
 export interface SweepRecords {
@@ -33,12 +34,18 @@ export interface SweepRecords {
 export interface SweepRecordsOptions {
   readonly store: Store;
   readonly frames: FrameLog;
+  readonly graders: Pick<Graders, 'get'>;
   /** The folder of the jobs' folders, which also has a file of each sweep. */
   readonly jobsDir: string;
   readonly logger: { warn(fields: object, text: string): void };
 }
 
-export function createSweepRecords({ frames, logger, ...options }: SweepRecordsOptions): SweepRecords {
+export function createSweepRecords({
+  frames,
+  logger,
+  graders,
+  ...options
+}: SweepRecordsOptions): SweepRecords {
   const sweepTable = withFiles(options.store.sweeps, options.jobsDir, (id, { message }) =>
     logger.warn({ sweep: sweepName(id), error: message }, 'The file of a sweep could not be written'),
   );
@@ -80,7 +87,7 @@ export function createSweepRecords({ frames, logger, ...options }: SweepRecordsO
         .map(({ id }) => id),
 
     add(request) {
-      const id = store.sweeps.insert(newSweep(request));
+      const id = store.sweeps.insert(newSweep(request, graders));
       publish(id);
       return id;
     },
@@ -110,11 +117,11 @@ export function createSweepRecords({ frames, logger, ...options }: SweepRecordsO
   };
 }
 
-function newSweep(request: SweepRequest): NewSweep {
+function newSweep(request: SweepRequest, graders: Pick<Graders, 'get'>): NewSweep {
   const { trials, metric, culling } = request;
   return {
     state: 'running' satisfies SweepState,
-    request: sharedRequest(request),
+    request: withFrozenGraders(sharedRequest(request), graders),
     space: spaceOf(request.space),
     trials,
     metric,

@@ -11,6 +11,8 @@ import {
   type VariedSetting,
   variedSettings,
 } from '../../contract/sweeps.ts';
+import { comparesAnswers } from '../../contract/training/steps.ts';
+import type { Graders } from '../graders/graders.ts';
 import { settingSchema, type TrainingRequest, trainingRequest } from '../training/training-request.ts';
 
 const isNumber = (setting: Setting) => setting.kind === 'integer' || setting.kind === 'number';
@@ -98,11 +100,32 @@ export function sharedRequest(request: Partial<SweepRequest>): Partial<TrainingR
     ...rest
   } = request;
   const grader = graderOf(metric);
-  // With grpo, graders are the reward, which another one would change.
-  if (grader === null || rest.strategy === 'grpo') return rest;
+  // Where graders are the reward, another one would change it.
+  if (grader === null || comparesAnswers(rest.strategy)) return rest;
   const isIt = (one: WeightedGrader) => nameOf(one) === grader;
   const graders = rest.graders ?? [];
   return { ...rest, graders: [graders.find(isIt) ?? grader, ...graders.filter((one) => !isIt(one))] };
+}
+
+/** A shared request with its stored graders as they are now, which all trials have, under the names that were asked for. */
+export function withFrozenGraders(
+  request: Partial<TrainingRequest>,
+  stored: Pick<Graders, 'get'>,
+): Partial<TrainingRequest> {
+  const graders = request.graders?.map((one) => {
+    const named = typeof one === 'string' ? { name: one } : one;
+    return named.name === undefined ? named : { ...named, grader: stored.get(named.name).definition };
+  });
+  return graders === undefined ? request : { ...request, graders };
+}
+
+/** The request as it was asked for. */
+export function asAsked<R extends Partial<TrainingRequest>>(request: R): R {
+  const graders = request.graders?.map((one) => {
+    if (typeof one === 'string' || one.name === undefined) return one;
+    return one.weight === undefined ? one.name : { name: one.name, weight: one.weight };
+  });
+  return graders === undefined ? request : { ...request, graders };
 }
 
 /** The name of a grader of a run, as it is told. */

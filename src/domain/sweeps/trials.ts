@@ -1,7 +1,7 @@
 import type { Parameters } from '../../contract/sweeps.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError, asAppError } from '../../errors.ts';
-import { jobName } from '../job-record/job.ts';
+import { type Job, jobName } from '../job-record/job.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { TrainingRequest } from '../training/training-request.ts';
 import { openTrials } from './next-step.ts';
@@ -57,11 +57,13 @@ export function createTrials({ store, jobs, logger }: TrialsOptions): Trials {
     async start(sweep, parameters, request, mayStart) {
       const number = (sweep.trialsDone.at(-1)?.number ?? 0) + 1;
       let jobId: number | null = null;
-      const started = jobs.start({ ...request, export: 'none', queue: true }, (job) => {
+      const put = (job: Pick<Job, 'id'>) => {
         if (!mayStart()) throw new AppError('conflict', `${sweep.name} has ended.`);
         jobId = job.id;
         store.sweeps.putTrial({ sweepId: sweep.id, number, jobId, parameters });
-      });
+      };
+      // Its graders were accepted when the sweep was started.
+      const started = jobs.start({ ...request, export: 'none', queue: true }, put, true);
       try {
         return (await unlessConflict(started)) !== null;
       } catch (error) {

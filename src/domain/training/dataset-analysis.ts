@@ -75,6 +75,7 @@ const trained: Record<RowShape, Pick<TrainingRequest, 'task' | 'strategy' | 'gra
   messages: { task: 'text-generation', strategy: 'sft' },
   text: { task: 'text-generation', strategy: 'sft' },
   preference: { task: 'text-generation', strategy: 'dpo' },
+  'unpaired-preference': { task: 'text-generation', strategy: 'kto' },
   // What grades the answers to prompts says nothing about the rows.
   prompt: {
     task: 'text-generation',

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { protocolVersion } from '../../contract/journal.ts';
+import { usualProject } from '../../contract/training/trackers.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { freezeRows, type TrainingData } from '../datasets/training-data.ts';
 import { exportTypes, type JudgedRequest } from './judge-request.ts';
@@ -40,6 +41,7 @@ export async function writeSpec(
         ? null
         : { quantizations: exportTypes(request, null), required: request.export != null },
     tensorboard_dir: job.logsDir === null ? null : join(job.logsDir, job.name),
+    tracking: trackingOf(request),
     tools: job.tools,
     disk: {
       checkpoints_bytes: disk.checkpointsBytes,
@@ -51,4 +53,13 @@ export async function writeSpec(
   };
   await writeFile(join(job.folder, 'spec.json'), `${JSON.stringify(spec, null, 2)}\n`);
   return spec;
+}
+
+/** Each tracker once; `null` without any. */
+function trackingOf({
+  report_to,
+  project,
+}: JudgedRequest['request']): Exclude<JobSpec['tracking'], undefined> {
+  const names = [...new Set(report_to)];
+  return names.length === 0 ? null : { report_to: names, project: project ?? usualProject };
 }

@@ -2,7 +2,12 @@ import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { defaultQuantizations, type Quantization } from '../../contract/models/quantizations.ts';
 import type { RowShape } from '../../contract/rows.ts';
-import { promptsPerStep, type StepSettings, trainingRows } from '../../contract/training/steps.ts';
+import {
+  comparesAnswers,
+  promptsPerStep,
+  type StepSettings,
+  trainingRows,
+} from '../../contract/training/steps.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
 import { withAdapter } from '../base-models/adapter-base.ts';
@@ -10,8 +15,16 @@ import { type BaseModel, checkBase, checkLocalModel, locateModel } from '../base
 import { type ModelKind, whyNoGguf } from '../base-models/gguf/gguf-verdict.ts';
 import { hasMoreThanText, whyNotPair, whyNotShape } from '../base-models/model-pair.ts';
 import type { ModelSize, SizeOf } from '../base-models/model-size.ts';
-import { modelNotes, whyNotLoaded, whyTwiceQuantized, whyUnusable } from '../base-models/model-verdict.ts';
+import {
+  modelNotes,
+  whyNotLoaded,
+  whyNotWhole,
+  whyTwiceQuantized,
+  whyUnusable,
+} from '../base-models/model-verdict.ts';
 import type { Datasets } from '../datasets/datasets.ts';
+import { readDataset } from '../datasets/files/dataset-file.ts';
+import { requireBothLabels } from '../datasets/rows/label-rule.ts';
 import type { TrainingData } from '../datasets/training-data.ts';
 import type { Graders } from '../graders/graders.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
@@ -107,6 +120,8 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
     const why = model === null || !settings[setting] ? null : whyTwiceQuantized(model.kind, setting);
     if (why !== null) faults.add(setting, why);
   }
+  const notWhole = model === null || settings.adapter !== 'full' ? null : whyNotWhole(model.kind);
+  if (notWhole !== null) faults.add('adapter', notWhole);
   const { reward_model } = fields;
   if (strategy === 'rlhf' && reward_model != null && isAbsolute(reward_model))
     await faults.of('reward_model', async () => {
@@ -139,6 +154,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
     dataset === undefined
       ? null
       : await faults.of('dataset', () => judges.datasets.forTraining(dataset, shapes));
+  if (data !== null && strategy === 'kto') await faults.of('dataset', () => requireBothLabels(data));
   const whyNot = data === null || model === null ? null : whyNotShape(model.kind, data.shape);
   if (whyNot !== null) faults.add('dataset', whyNot);
   const validation =
@@ -149,7 +165,8 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
         );
   if (data !== null && strategy !== null && !stepFields.some((field) => refused.has(field)))
     judgeStep(settings, strategy, data, faults);
-  const graded = strategy === 'grpo' ? data : (validation ?? data);
+  // Where answers are compared, graders reward those to the rows that are trained.
+  const graded = comparesAnswers(strategy) ? data : (validation ?? data);
   const graders =
     settings.graders === null
       ? null
@@ -204,7 +221,9 @@ export async function judgeValidation(
 ): Promise<TrainingData> {
   const validation = await datasets.forTraining(reference, data === null ? shapes : [data.shape]);
   if (data === null) return validation;
-  const [one, other] = await Promise.all([data.path, validation.path].map((path) => stat(path)));
+  const [one, other] = await Promise.all(
+    [data, validation].map(({ path, name }) => readDataset(path, name, () => stat(path))),
+  );
   if (one?.dev === other?.dev && one?.ino === other?.ino) {
     throw refusalOf(
       'validation_dataset',

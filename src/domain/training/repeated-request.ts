@@ -7,7 +7,7 @@ export function repeatedRequest(job: Job): Partial<TrainingRequest> | null {
   const spec = job.spec as Partial<JobSpec> | null;
   if (spec?.settings === undefined) return null;
   const { eval_split, ...settings } = spec.settings;
-  const { export: made, validation } = spec;
+  const { export: made, validation, tracking } = spec;
   return {
     task: job.task,
     model_name: job.modelName,
@@ -19,6 +19,8 @@ export function repeatedRequest(job: Job): Partial<TrainingRequest> | null {
     // They exclude each other.
     eval_split: validation == null ? eval_split : undefined,
     validation_dataset: validation?.name,
+    report_to: tracking?.report_to,
+    project: tracking?.project,
     export: made === null ? 'none' : made?.required ? { quantizations: [...made.quantizations] } : undefined,
   };
 }

@@ -1,8 +1,14 @@
-import { type Settings, type SettingValues, settings as table } from '../../contract/settings.ts';
+import {
+  type Setting,
+  type Settings,
+  type SettingValues,
+  settings as table,
+} from '../../contract/settings.ts';
+import { type AdapterRequest, adapterLimits } from '../../contract/training/adapters.ts';
 import { comparesAnswers, mostAnswers, promptsPerStep, shareOfStep } from '../../contract/training/steps.ts';
 import type { Faults } from '../../faults.ts';
 import { defaultStrategy } from '../machine/trainer-registry.ts';
-import { askedOf, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
+import { askedOf, recommendedSettings, runsOnCuda, type SettingsContext, settingsOf } from './settings.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** What the rules are checked against. */
@@ -32,7 +38,7 @@ const validatedSchedules = ['reduce_lr_on_plateau', 'greedy'];
 
 /** Requested features that need validation rows. */
 const validated = ({ asked, strategy }: Judged): string[] => [
-  ...(asked.graders && strategy !== 'grpo' ? ['graders'] : []),
+  ...(asked.graders && !comparesAnswers(strategy) ? ['graders'] : []),
   ...(asked.keep_best ? ['keep_best'] : []),
   ...(asked.early_stopping_patience ? ['early_stopping_patience'] : []),
   ...(validatedSchedules.includes(asked.lr_scheduler_type ?? '')
@@ -53,6 +59,27 @@ const devices = ({ settings, context }: Judged): { count: number; unit: 'GPU' | 
   runsOnCuda(settings, context)
     ? { count: context.gpus, unit: 'GPU' }
     : { count: context.cores, unit: 'core' };
+
+/** Settings that act in one strategy only. */
+const ofStrategies = (only: readonly string[], ...names: (keyof Settings)[]): Rule[] =>
+  names.map((name) => ({
+    fields: [name, 'strategy'],
+    // Clients may send back all recommended settings.
+    broken: ({ settings, strategy }) =>
+      settings[name] !== (table[name] as Setting).recommended && !only.includes(strategy ?? defaultStrategy),
+    message: `${name} is a setting of the strategy ${only.join(' or ')}; leave it out, or set strategy to ${only.join(' or ')}`,
+  }));
+
+/** What a kind of adapter is judged by. */
+function ofAdapter({ asked, settings, strategy, provider, context }: Judged): AdapterRequest {
+  const { use_4bit, use_8bit } = settings;
+  const usual: Readonly<Record<string, unknown>> = recommendedSettings(context);
+  const own = Object.entries(asked).filter(([name, value]) => value !== usual[name]);
+  return {
+    ...Object.fromEntries(own),
+    ...{ use_4bit, use_8bit, strategy: strategy ?? defaultStrategy, provider },
+  };
+}
 
 const isApple = process.platform === 'darwin';
 
@@ -107,19 +134,34 @@ const rules: readonly Rule[] = [
     message:
       'eval_split and validation_dataset exclude each other; set eval_split to 0 to validate on the validation_dataset, or leave that out',
   },
+  ...ofStrategies(['dpo', 'kto'], 'beta'),
+  ...ofStrategies(['dpo'], 'loss_type', 'label_smoothing', 'sft_weight'),
+  ...ofStrategies(['grpo'], 'group_size', 'kl_beta', 'max_answer_tokens', 'response_format'),
   {
-    fields: ['beta', 'strategy'],
-    // Clients may send back all recommended settings.
-    broken: ({ settings, strategy }) => settings.beta !== table.beta.recommended && strategy !== 'dpo',
-    message: 'beta is a setting of the strategy dpo; leave it out, or set strategy to dpo',
+    fields: ['gradient_accumulation_steps', 'per_device_train_batch_size', 'strategy'],
+    broken: (judged) => judged.strategy === 'kto' && rowsPerStep(judged) === 1,
+    message:
+      'kto compares the rows of a step, which has one; set gradient_accumulation_steps or per_device_train_batch_size to at least 2, better 8',
   },
-  ...(['group_size', 'kl_beta', 'max_answer_tokens'] as const).map(
-    (name): Rule => ({
-      fields: [name, 'strategy'],
-      broken: ({ settings, strategy }) => settings[name] !== table[name].recommended && strategy !== 'grpo',
-      message: `${name} is a setting of the strategy grpo; leave it out, or set strategy to grpo`,
+  {
+    fields: ['label_smoothing', 'loss_type'],
+    broken: ({ settings }) => settings.label_smoothing > 0 && settings.loss_type !== 'robust',
+    message: 'label_smoothing acts in the robust loss only; leave it out, or set loss_type to robust',
+  },
+  ...adapterLimits.map(
+    ({ adapter, field, broken, message }): Rule => ({
+      fields: ['adapter', field],
+      broken: (judged) => judged.settings.adapter === adapter && broken(ofAdapter(judged)),
+      message,
     }),
   ),
+  {
+    fields: ['bf16', 'adapter', 'device'],
+    broken: ({ asked, settings, context }) =>
+      settings.adapter === 'full' && asked.bf16 && !runsOnCuda(settings, context),
+    message:
+      'full trains float32 weights, and computes with them on a processor; leave bf16 out, or set adapter to lora',
+  },
   {
     fields: ['graders', 'strategy'],
     broken: ({ settings, strategy }) => strategy === 'grpo' && settings.graders === null,

@@ -11,6 +11,8 @@ import {
   settingNames,
   settings,
 } from '../../contract/settings.ts';
+import { trackerNames, usualProject } from '../../contract/training/trackers.ts';
+import { jsonSchemaFormat } from '../graders/answer-schema.ts';
 import { graderDefinition, noArray } from '../graders/grader-definition.ts';
 
 const text = (max: number) => v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(max));
@@ -85,6 +87,8 @@ function textOr<S extends v.GenericSchema>(max: number, object: S) {
   return { ...either, '~run': run };
 }
 
+const projectRule =
+  'must have up to 64 letters, digits, spaces, and the characters _ . -, and begin with one of _, a letter or a digit';
 /** The schema of a setting's values. */
 export const settingSchema = (name: SettingName): v.GenericSchema => schemaOf(name, settings[name]);
 
@@ -111,6 +115,8 @@ function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
       );
     case 'graders':
       return v.pipe(v.array(textOr(64, weighted)), v.minLength(1), v.maxLength(setting.maxItems));
+    case 'format':
+      return jsonSchemaFormat;
   }
 }
 
@@ -186,6 +192,14 @@ export const trainingRequest = v.strictObject({
       ),
     ),
     'The GGUF files that are made: `{quantizations: [Q8_0, Q4_K_M]}`, or none. Default: Q8_0, where llama.cpp runs the model.',
+  ),
+  report_to: about(
+    or(v.pipe(v.array(v.picklist(trackerNames)), v.maxLength(trackerNames.length))),
+    'Trackers that get the figures of the run, beside TensorBoard; `hone track add` installs them. Default: none.',
+  ),
+  project: about(
+    or(v.pipe(v.string(), v.regex(/^\w[\w .-]{0,63}$/, projectRule))),
+    `The project of the run in these trackers. Default: ${usualProject}.`,
   ),
 });
 

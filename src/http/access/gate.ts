@@ -10,6 +10,8 @@ export interface Holder {
   readonly id: string;
   readonly name: string;
   readonly scope: Area;
+  /** Whether the answers to its requests are kept. */
+  readonly recording: boolean;
 }
 
 /** Decides who may use the service; the server asks it before anything else is done with a request. */

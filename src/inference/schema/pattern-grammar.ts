@@ -1,8 +1,8 @@
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
 import { inOrder, literal, oneOf, repeated } from './notation.ts';
+import type { Range, ValueNotation } from './value-notation.ts';
 
-/** Code points, from the first to the last. */
-type Range = readonly [from: number, to: number];
+type Texts = Pick<ValueNotation, 'escapes' | 'special'>;
 
 /** A pattern that has no grammar. */
 export class PatternFault extends Error {}
@@ -39,16 +39,6 @@ const lineEnds: readonly Range[] = [
   [0x0d, 0x0d],
   [0x2028, 0x2029],
 ];
-/** What JSON writes with a backslash, and how. */
-const escapes = new Map([
-  [0x22, '\\"'],
-  [0x5c, '\\\\'],
-  [0x08, '\\b'],
-  [0x0c, '\\f'],
-  [0x0a, '\\n'],
-  [0x0d, '\\r'],
-  [0x09, '\\t'],
-]);
 
 /** All other code points. */
 function othersThan(ranges: readonly Range[]): Range[] {
@@ -63,9 +53,9 @@ function othersThan(ranges: readonly Range[]): Range[] {
   return rest;
 }
 
-/** Those that stand for themselves in a JSON string: no quotes, backslashes, control characters and surrogates. */
-const plain = (ranges: readonly Range[]): Range[] =>
-  othersThan([...othersThan(ranges), [0, 0x1f], [0x22, 0x22], [0x5c, 0x5c], [0x7f, 0x7f], [0xd800, 0xdfff]]);
+/** Those that stand for themselves in a text. */
+const plain = (ranges: readonly Range[], { special }: Texts): Range[] =>
+  othersThan([...othersThan(ranges), ...special]);
 
 function inClass(point: number): string {
   if (/[A-Za-z0-9]/.test(String.fromCodePoint(point))) return String.fromCodePoint(point);
@@ -73,17 +63,19 @@ function inClass(point: number): string {
   return point > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }
 
-/** One character of a set, as a JSON string has it. @throws PatternFault if there is none. */
-function character(ranges: readonly Range[]): string {
-  const own = plain(ranges).map(([from, to]) =>
+/** One character of a set, as a text has it. @throws PatternFault if there is none. */
+function character(ranges: readonly Range[], texts: Texts): string {
+  const own = plain(ranges, texts).map(([from, to]) =>
     from === to ? inClass(from) : `${inClass(from)}-${inClass(to)}`,
   );
-  const escaped = [...escapes].filter(([point]) => ranges.some(([from, to]) => from <= point && point <= to));
+  const escaped = [...texts.escapes].filter(([point]) =>
+    ranges.some(([from, to]) => from <= point && point <= to),
+  );
   const parts = [
     ...(own.length > 0 ? [`[${own.join('')}]`] : []),
     ...escaped.map(([, text]) => literal(text)),
   ];
-  if (parts.length === 0) throw new PatternFault('no character that JSON can have matches a part of it');
+  if (parts.length === 0) throw new PatternFault('no character that can be written matches a part of it');
   return oneOf(parts);
 }
 
@@ -104,54 +96,56 @@ function rangesOf(element: AST.CharacterClassElement | AST.CharacterSet | AST.Ch
   }
 }
 
-function quantified({ element, min, max }: AST.Quantifier): string {
+function quantified({ element, min, max }: AST.Quantifier, texts: Texts): string {
   if (min > mostRepetitions || (max !== Number.POSITIVE_INFINITY && max > mostRepetitions))
     throw new PatternFault(`it repeats a part more than ${mostRepetitions} times`);
-  return repeated(elementOf(element), min, max);
+  return repeated(elementOf(element, texts), min, max);
 }
 
-function elementOf(element: AST.Element): string {
+function elementOf(element: AST.Element, texts: Texts): string {
   switch (element.type) {
     case 'Character':
     case 'CharacterSet':
-      return character(rangesOf(element));
+      return character(rangesOf(element), texts);
     case 'CharacterClass': {
       const ranges = element.elements.flatMap((one) => [...rangesOf(one as AST.CharacterClassElement)]);
-      return character(element.negate ? othersThan(ranges) : ranges);
+      return character(element.negate ? othersThan(ranges) : ranges, texts);
     }
     case 'Quantifier':
-      return quantified(element);
+      return quantified(element, texts);
     case 'Group':
       if (element.modifiers !== null) throw new PatternFault(`${element.raw} has no grammar`);
-      return oneOf(element.alternatives.map(sequence));
+      return oneOf(element.alternatives.map((one) => sequence(one, texts)));
     case 'CapturingGroup':
-      return oneOf(element.alternatives.map(sequence));
+      return oneOf(element.alternatives.map((one) => sequence(one, texts)));
     default:
       throw new PatternFault(`${element.raw} has no grammar`);
   }
 }
 
-const sequence = ({ elements }: { readonly elements: readonly AST.Element[] }): string =>
-  inOrder(...elements.map(elementOf)) || '""';
+const sequence = ({ elements }: { readonly elements: readonly AST.Element[] }, texts: Texts): string =>
+  inOrder(...elements.map((one) => elementOf(one, texts))) || '""';
 
 const isAnchor = (element: AST.Element | undefined, kind: 'start' | 'end'): boolean =>
   element?.type === 'Assertion' && element.kind === kind;
 
 /** An alternative of the whole pattern: what is before and after it is free, unless it has anchors. */
-function anchored({ elements }: AST.Alternative, anything: string): string {
+function anchored({ elements }: AST.Alternative, anything: string, texts: Texts): string {
   const isFirst = isAnchor(elements[0], 'start');
   const isLast = isAnchor(elements.at(-1), 'end');
   const middle = elements.slice(isFirst ? 1 : 0, isLast ? -1 : undefined);
-  return inOrder(isFirst ? '' : anything, ...middle.map(elementOf), isLast ? '' : anything) || '""';
+  const matched = middle.map((one) => elementOf(one, texts));
+  return inOrder(isFirst ? '' : anything, ...matched, isLast ? '' : anything) || '""';
 }
 
 /**
- * The grammar of the characters of a JSON string that match a regular expression (ECMA-262, as JSON Schema has it).
+ * The grammar of the characters of a text that match a regular expression (ECMA-262, as JSON Schema has it).
  * @param anything the grammar of any characters
+ * @param texts how characters are written
  * @throws PatternFault for one that is wrong, or has what a grammar has not: look-around, back-references, boundaries
  *   within, and Unicode properties.
  */
-export function patternGrammar(source: string, anything: string): string {
+export function patternGrammar(source: string, anything: string, texts: Texts): string {
   let pattern: AST.Pattern;
   try {
     try {
@@ -163,5 +157,5 @@ export function patternGrammar(source: string, anything: string): string {
   } catch (error) {
     throw new PatternFault(`it is no regular expression: ${(error as Error).message.replace(/^.*: /, '')}`);
   }
-  return oneOf(pattern.alternatives.map((one) => anchored(one, anything)));
+  return oneOf(pattern.alternatives.map((one) => anchored(one, anything, texts)));
 }

@@ -2,12 +2,15 @@ import { formats } from './formats.ts';
 import { inOrder, literal, oneOf, repeated } from './notation.ts';
 import { integerGrammar, type NumberBounds, numberGrammar } from './number-grammar.ts';
 import { PatternFault, patternGrammar } from './pattern-grammar.ts';
+import { byName, jsonNotation, type ValueNotation } from './value-notation.ts';
 
 /** Why a JSON schema cannot be made a grammar. */
 export interface SchemaFault {
   /** A JSON pointer into the schema (RFC 6901); empty for the schema itself. */
   readonly path: string;
   readonly message: string;
+  /** Whether it is no JSON schema, rather than one that no grammar expresses. */
+  readonly isWrong: boolean;
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -19,6 +22,8 @@ interface Place {
   readonly depth: number;
   /** References that were followed without a character between them: one of them again never ends. */
   readonly followed: readonly string[];
+  /** Whether it is the outermost value. */
+  readonly isTop: boolean;
 }
 
 /** llama.cpp refuses more repetitions than 2,000 in a rule. */
@@ -44,22 +49,6 @@ const kindBy: readonly (readonly [Kind, readonly string[]])[] = [
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
 
-/** The grammar of all JSON, by the rules' names. White space is bounded, so that an answer comes to its end. */
-const common: Readonly<Record<string, string>> = {
-  space: '| " " | "\\n" " "{0,16}',
-  char: '[^"\\\\\\x7F\\x00-\\x1F] | "\\\\" (["\\\\/bfnrt] | "u" [0-9a-fA-F]{4})',
-  // One character each, so that a length counts them.
-  letter: '[^"\\\\\\x7F\\x00-\\x1F] | "\\\\" ["\\\\/bfnrt]',
-  text: '"\\"" char* "\\""',
-  value: 'members | list | text | number | "true" | "false" | "null"',
-  members: '"{" space (member ("," space member)*)? space "}"',
-  member: 'text space ":" space value',
-  list: '"[" space (value ("," space value)*)? space "]"',
-  number: numberGrammar(
-    { least: null, most: null, isLeastExclusive: false, isMostExclusive: false },
-    null,
-  ) as string,
-};
 const commonNames = /"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[\w-]+/g;
 
 const isObject = (value: unknown): value is Json =>
@@ -74,12 +63,29 @@ const within = (place: Place, ...keys: readonly (string | number)[]): Place => (
 const inside = (place: Place, ...keys: readonly (string | number)[]): Place => ({
   ...within(place, ...keys),
   followed: [],
+  isTop: false,
 });
 
 function kindOfValue(value: unknown): Kind {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   return typeof value === 'number' && Number.isInteger(value) ? 'integer' : (typeof value as Kind);
+}
+
+/** What a reference of a schema points to; `undefined` if there is nothing. */
+export function referredTo(root: unknown, reference: unknown): unknown {
+  if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
+  let found = root;
+  for (const part of reference.split('/').slice(1)) {
+    let key = part;
+    try {
+      key = decodeURIComponent(part);
+    } catch {}
+    key = key.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
+    found = (found as Json)[key];
+  }
+  return found;
 }
 
 /** Reads a JSON schema as rules of a grammar. One of a kind: its fields are what has been read so far. */
@@ -90,25 +96,35 @@ class Reader {
   readonly #references = new Map<string, string>();
   readonly #root: unknown;
   readonly #name: string;
+  readonly #notation: ValueNotation;
   #read = 0;
 
-  constructor(root: unknown, name: string) {
+  constructor(root: unknown, name: string, notation: ValueNotation) {
     this.#root = root;
     this.#name = name;
+    this.#notation = notation;
   }
 
   fault(place: Place, message: string, ...keys: readonly (string | number)[]): string {
-    if (this.faults.length < mostFaults) this.faults.push({ path: within(place, ...keys).path, message });
+    if (this.faults.length < mostFaults)
+      this.faults.push({ path: within(place, ...keys).path, message, isWrong: false });
     return '""';
   }
 
-  /** The rule of all JSON with this name, under a name of this grammar's own. */
+  wrong(place: Place, message: string, ...keys: readonly (string | number)[]): string {
+    if (this.faults.length < mostFaults)
+      this.faults.push({ path: within(place, ...keys).path, message, isWrong: true });
+    return '""';
+  }
+
+  /** The rule of all values with this name, under a name of this grammar's own. */
   common(name: string): string {
     const own = `${this.#name}-${name}`;
     if (!this.rules.has(own)) {
       this.rules.set(own, '');
-      const body = (common[name] as string).replace(commonNames, (part) =>
-        Object.hasOwn(common, part) ? this.common(part) : part,
+      const { rules } = this.#notation;
+      const body = (rules[name] as string).replace(commonNames, (part) =>
+        Object.hasOwn(rules, part) ? this.common(part) : part,
       );
       this.rules.set(own, body);
     }
@@ -118,12 +134,12 @@ class Reader {
   read(schema: unknown, place: Place): string {
     if (schema === true) return this.common('value');
     if (schema === false) return this.fault(place, 'false allows no value');
-    if (!isObject(schema)) return this.fault(place, 'must be a schema, as an object');
+    if (!isObject(schema)) return this.wrong(place, 'must be a schema, as an object');
     this.#read += 1;
     if (place.depth > deepest) return this.fault(place, `is nested more than ${deepest} deep`);
     if (this.#read > mostSchemas) return this.fault(place, `has more than ${mostSchemas} parts`);
     const { nullable, ...own } = schema;
-    if (nullable === true) return oneOf([this.read(own, place), literal('null')]);
+    if (nullable === true) return oneOf([this.read(own, place), this.#literal(null)]);
     if ('$ref' in schema) return this.#reference(schema, place);
     if ('allOf' in schema) return this.#all(schema, place);
     for (const key of ['anyOf', 'oneOf']) if (key in schema) return this.#any(schema, key, place);
@@ -132,7 +148,7 @@ class Reader {
 
   #reference(schema: Json, place: Place): string {
     const { $ref, ...others } = schema;
-    const target = this.#target($ref);
+    const target = referredTo(this.#root, $ref);
     if (target === undefined)
       return this.fault(place, 'must point to a part of this schema, as in "#/$defs/name" or "#"', '$ref');
     const path = String($ref);
@@ -142,30 +158,14 @@ class Reader {
       return isObject(target)
         ? this.read(this.#merged([others, target], place), behind)
         : this.read(target, behind);
-    const known = this.#references.get(path);
+    const known = this.#references.get(`${place.isTop} ${path}`);
     // A rule that is being read may be used only behind a character, which `followed` sees to.
     if (known !== undefined) return known;
     const rule = `${this.#name}-ref${this.#references.size}`;
-    this.#references.set(path, rule);
+    this.#references.set(`${place.isTop} ${path}`, rule);
     this.rules.set(rule, '');
     this.rules.set(rule, this.read(target, { ...behind, path: path.slice(1) }));
     return rule;
-  }
-
-  /** What a reference points to; `undefined` if there is nothing. */
-  #target(reference: unknown): unknown {
-    if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined;
-    let found: unknown = this.#root;
-    for (const part of reference.split('/').slice(1)) {
-      let key = part;
-      try {
-        key = decodeURIComponent(part);
-      } catch {}
-      key = key.replaceAll('~1', '/').replaceAll('~0', '~');
-      if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-      found = (found as Json)[key];
-    }
-    return found;
   }
 
   /** Schemas that must all hold, as one. Where two say something of the same keyword, the later one counts. */
@@ -197,7 +197,7 @@ class Reader {
   #all(schema: Json, place: Place): string {
     const { allOf, ...others } = schema;
     if (!Array.isArray(allOf) || allOf.length === 0)
-      return this.fault(place, 'must be a list of schemas', 'allOf');
+      return this.wrong(place, 'must be a list of schemas', 'allOf');
     const followed = [...place.followed];
     const members: Json[] = [];
     for (const [index, one] of allOf.entries()) {
@@ -206,13 +206,13 @@ class Reader {
         const { $ref, ...beside } = member;
         if (followed.includes(String($ref))) return this.fault(place, 'refers to itself', 'allOf', index);
         followed.push(String($ref));
-        const target = this.#target($ref);
+        const target = referredTo(this.#root, $ref);
         if (!isObject(target))
           return this.fault(place, 'must point to a part of this schema', 'allOf', index, '$ref');
         members.push(beside);
         member = target;
       }
-      if (!isObject(member)) return this.fault(place, 'must be a schema, as an object', 'allOf', index);
+      if (!isObject(member)) return this.wrong(place, 'must be a schema, as an object', 'allOf', index);
       members.push(member);
     }
     const merged = this.#merged([others, ...members], place);
@@ -222,7 +222,7 @@ class Reader {
   #any(schema: Json, key: string, place: Place): string {
     const { [key]: alternatives, ...others } = schema;
     if (!Array.isArray(alternatives) || alternatives.length === 0)
-      return this.fault(place, 'must be a list of schemas', key);
+      return this.wrong(place, 'must be a list of schemas', key);
     const isBare = Object.keys(others).every((name) => notes.has(name));
     return oneOf(
       alternatives.map((one, index) => {
@@ -234,7 +234,7 @@ class Reader {
 
   #plain(schema: Json, place: Place): string {
     const { type } = schema;
-    if ('const' in schema) return literal(JSON.stringify(schema.const));
+    if ('const' in schema) return this.#literal(schema.const);
     if ('enum' in schema) return this.#enum(schema, place);
     if (Array.isArray(type) && type.length > 0)
       return oneOf(
@@ -251,28 +251,37 @@ class Reader {
       case 'array':
         return this.#array(schema, { ...place, depth: place.depth + 1 });
       case 'string':
-        return inOrder('"\\""', this.#string(schema, place), '"\\""');
+        return this.#quoted(this.#string(schema, place));
       case 'integer':
       case 'number':
         return this.#number(schema, place, kind);
       case 'boolean':
-        return oneOf(['"true"', '"false"']);
+        return oneOf([this.#literal(true), this.#literal(false)]);
       case 'null':
-        return '"null"';
+        return this.#literal(null);
       default:
-        return this.fault(place, `must be one of ${kinds.join(', ')}, or a list of them`, 'type');
+        return this.wrong(place, `must be one of ${kinds.join(', ')}, or a list of them`, 'type');
     }
   }
 
+  #literal(value: unknown): string {
+    return literal(this.#notation.write(value)) || '""';
+  }
+
+  #quoted(text: string): string {
+    const quote = literal(this.#notation.quote);
+    return inOrder(quote, text, quote);
+  }
+
   #enum({ enum: values, type }: Json, place: Place): string {
-    if (!Array.isArray(values) || values.length === 0) return this.fault(place, 'must be a list', 'enum');
+    if (!Array.isArray(values) || values.length === 0) return this.wrong(place, 'must be a list', 'enum');
     const wanted = type === undefined ? kinds : [type].flat();
     const fitting = values.filter((value) => {
       const kind = kindOfValue(value);
       return wanted.includes(kind) || (kind === 'integer' && wanted.includes('number'));
     });
     if (fitting.length === 0) return this.fault(place, 'has no value of its type', 'enum');
-    return oneOf(fitting.map((value) => literal(JSON.stringify(value))));
+    return oneOf(fitting.map((value) => this.#literal(value)));
   }
 
   /** A pair of bounds of a count. */
@@ -280,7 +289,7 @@ class Reader {
     const [from, to] = [least, most].map((key) => {
       const value = schema[key];
       if (value === undefined) return undefined;
-      if (!Number.isInteger(value) || (value as number) < 0) this.fault(place, 'must be a whole number', key);
+      if (!Number.isInteger(value) || (value as number) < 0) this.wrong(place, 'must be a whole number', key);
       else if (key === most) return Math.min(value as number, mostRepetitions);
       else if ((value as number) <= mostRepetitions) return value as number;
       else this.fault(place, `must be at most ${mostRepetitions}`, key);
@@ -297,15 +306,15 @@ class Reader {
     const [least, most] = this.#counts(schema, place, 'minLength', 'maxLength');
     const known = typeof format === 'string' && Object.hasOwn(formats, format) ? formats[format] : undefined;
     if (pattern !== undefined && typeof pattern !== 'string')
-      return this.fault(place, 'must be a regular expression', 'pattern');
+      return this.wrong(place, 'must be a regular expression', 'pattern');
     const anything = `${this.common('letter')}*`;
     try {
-      if (pattern !== undefined) return patternGrammar(pattern, anything);
+      if (pattern !== undefined) return patternGrammar(pattern, anything, this.#notation);
     } catch (error) {
       if (!(error instanceof PatternFault)) throw error;
       if (known === undefined) return this.fault(place, `cannot be used: ${error.message}`, 'pattern');
     }
-    if (known !== undefined) return patternGrammar(known, anything);
+    if (known !== undefined) return patternGrammar(known, anything, this.#notation);
     return least === 0 && most === Number.POSITIVE_INFINITY
       ? `${this.common('char')}*`
       : repeated(this.common('letter'), least, most);
@@ -318,7 +327,7 @@ class Reader {
       // Booleans: as OpenAPI 3.0 and JSON Schema's draft 4 have exclusive bounds.
       const isBoolean = typeof value === 'boolean' && key.startsWith('exclusive');
       if (value !== undefined && !isBoolean && (typeof value !== 'number' || !Number.isFinite(value)))
-        return this.fault(place, 'must be a number', key);
+        return this.wrong(place, 'must be a number', key);
     }
     const bound = (side: 'Minimum' | 'Maximum', stricter: (a: number, b: number) => number) => {
       const plain = schema[side.toLowerCase()] as number | undefined;
@@ -331,7 +340,7 @@ class Reader {
     const [most, isMostExclusive] = bound('Maximum', Math.min);
     const bounds: NumberBounds = { least, most, isLeastExclusive, isMostExclusive };
     const step = (schema.multipleOf as number | undefined) ?? null;
-    if (step !== null && step <= 0) return this.fault(place, 'must be above 0', 'multipleOf');
+    if (step !== null && step <= 0) return this.wrong(place, 'must be above 0', 'multipleOf');
     const grammar = kind === 'integer' ? integerGrammar(bounds, step ?? 1) : numberGrammar(bounds, step);
     return grammar ?? this.fault(place, 'no number is between its bounds');
   }
@@ -342,7 +351,7 @@ class Reader {
     const isTuple = Array.isArray(schema.items);
     const { prefixItems = isTuple ? schema.items : [] } = schema;
     const { items = true } = isTuple ? { items: schema.additionalItems } : schema;
-    if (!Array.isArray(prefixItems)) return this.fault(place, 'must be a list of schemas', 'prefixItems');
+    if (!Array.isArray(prefixItems)) return this.wrong(place, 'must be a list of schemas', 'prefixItems');
     const first = prefixItems
       .slice(0, most)
       .map((one, index) => this.read(one, inside(place, 'prefixItems', index)));
@@ -367,8 +376,8 @@ class Reader {
   #object(schema: Json, place: Place): string {
     const { required = [], additionalProperties: others = true } = schema;
     let { properties = {} } = schema;
-    if (!isObject(properties)) return this.fault(place, 'must be an object of schemas', 'properties');
-    if (!Array.isArray(required)) return this.fault(place, 'must be a list', 'required');
+    if (!isObject(properties)) return this.wrong(place, 'must be an object of schemas', 'properties');
+    if (!Array.isArray(required)) return this.wrong(place, 'must be a list', 'required');
     const isMap = Object.keys(properties).length === 0;
     if (isMap && others !== false)
       properties = Object.fromEntries(required.map((name) => [String(name), others]));
@@ -376,14 +385,26 @@ class Reader {
       if (!Object.hasOwn(properties as Json, String(name)))
         this.fault(place, `names no property: ${JSON.stringify(name)}`, 'required', index);
     const space = this.common('space');
-    const entries = Object.entries(properties as Json);
+    const given = Object.entries(properties as Json);
+    const entries = this.#notation.isSorted ? byName(given) : given;
+    const [open, close] = this.#bracketsOf(place);
     const content =
       entries.length > 0
         ? this.#members(entries, new Set(required.map(String)), place)
         : others === false
           ? ''
           : this.#map(schema, others, place);
-    return inOrder('"{"', space, content, content === '' ? '' : space, '"}"');
+    return inOrder(literal(open), space, content, content === '' ? '' : space, literal(close));
+  }
+
+  #bracketsOf({ isTop }: Place): readonly [open: string, close: string, colon: string] {
+    return isTop ? this.#notation.top : ['{', '}', ':'];
+  }
+
+  /** A member of an object. */
+  #member(name: string, value: string, place: Place): string {
+    const space = this.common('space');
+    return inOrder(name, space, literal(this.#bracketsOf(place)[2]), space, value);
   }
 
   /** Any members whose values follow a schema. */
@@ -392,10 +413,10 @@ class Reader {
     const { propertyNames } = schema;
     const name = isObject(propertyNames)
       ? this.read({ type: 'string', ...propertyNames }, inside(place, 'propertyNames'))
-      : this.common('text');
+      : this.common(place.isTop ? this.#notation.topName : 'name');
     const space = this.common('space');
     const value = this.read(values, inside(place, 'additionalProperties'));
-    const member = this.#short(inOrder(name, space, '":"', space, value));
+    const member = this.#short(this.#member(name, value, place));
     const others = repeated(`("," ${space} ${member})`, Math.max(0, least - 1), most - 1);
     if (most === 0) return '';
     return least === 0 ? `(${inOrder(member, others)})?` : inOrder(member, others);
@@ -408,16 +429,12 @@ class Reader {
     place: Place,
   ): string {
     const space = this.common('space');
-    const members = entries.map(([key, value]) => ({
-      isRequired: required.has(key),
-      text: inOrder(
-        literal(JSON.stringify(key)),
-        space,
-        '":"',
-        space,
-        this.#short(this.read(value, inside(place, 'properties', key))),
-      ),
-    }));
+    const members = entries.map(([key, value]) => {
+      const name = this.#notation.nameOf(key, place.isTop);
+      const of = this.#short(this.read(value, inside(place, 'properties', key)));
+      if (name === null) this.fault(place, 'cannot be the name of an argument', 'properties', key);
+      return { isRequired: required.has(key), text: this.#member(literal(name ?? ''), of, place) };
+    });
     // What may follow a member: the others, each after a comma.
     const rest: string[] = [''];
     for (const { isRequired, text } of [...members].reverse()) {
@@ -446,10 +463,17 @@ class Reader {
  * Reads a JSON schema as the rules of a grammar in GBNF, llama.cpp's notation. An object has the properties that it names,
  * in their order, and no others; one that names none may have any.
  * @param name the first rule's; the names of the others begin with it
+ * @param notation how the values are written
+ * @param whole what references point into
  */
-export function readJsonSchema(schema: unknown, name = 'root'): { rules: string[]; faults: SchemaFault[] } {
-  const reader = new Reader(schema, name);
-  const root = reader.read(schema, { path: '', depth: 0, followed: [] });
+export function readJsonSchema(
+  schema: unknown,
+  name = 'root',
+  notation: ValueNotation = jsonNotation,
+  whole: unknown = schema,
+): { rules: string[]; faults: SchemaFault[] } {
+  const reader = new Reader(whole, name, notation);
+  const root = reader.read(schema, { path: '', depth: 0, followed: [], isTop: true });
   return {
     rules: [`${name} ::= ${root}`, ...[...reader.rules].map(([rule, body]) => `${rule} ::= ${body}`)],
     faults: reader.faults,

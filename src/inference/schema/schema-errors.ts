@@ -19,6 +19,7 @@ const unheld = new Set([
 ]);
 /** A pattern, or items that are compared with each other, may take for ever. */
 const mostMs = 250;
+const mostTries = 8;
 const mostErrors = 20;
 
 const hasUnheld = (value: unknown): boolean =>
@@ -33,11 +34,15 @@ const options = {
   logger: false,
 } as const;
 
-/** A checker for a schema. Read when it is first needed, which the start of the service does not wait for. */
-async function checkerFor(schema: object): Promise<Ajv> {
+/** Makes checkers for a schema. Read when it is first needed, which the start of the service does not wait for. */
+async function checkersFor(schema: object): Promise<() => Ajv> {
   // Up to draft 7, `items` may be a list.
-  if (JSON.stringify(schema).includes('"items":[')) return new (await import('ajv')).Ajv(options);
-  return new (await import('ajv/dist/2020.js')).Ajv2020(options);
+  if (JSON.stringify(schema).includes('"items":[')) {
+    const { Ajv } = await import('ajv');
+    return () => new Ajv(options);
+  }
+  const { Ajv2020 } = await import('ajv/dist/2020.js');
+  return () => new Ajv2020(options);
 }
 
 function errorsOf(checker: Ajv, schema: object, value: unknown): string[] {
@@ -48,9 +53,23 @@ function errorsOf(checker: Ajv, schema: object, value: unknown): string[] {
     .map(({ instancePath, message }) => `${instancePath || '/'} ${message}`);
 }
 
-/** Runs what may take for ever. @throws Error if it takes longer than `ms`. */
-const within = <T>(ms: number, work: () => T): T =>
-  runInContext('work()', createContext({ work }), { timeout: ms });
+/**
+ * Runs what may take for ever. On a busy machine the time may pass without any work: then it is run again.
+ * @throws Error if it takes longer than `ms`.
+ */
+function within<T>(ms: number, work: () => T): T {
+  const context = createContext({ work });
+  for (let tries = 1; ; tries += 1) {
+    const before = process.cpuUsage();
+    try {
+      return runInContext('work()', context, { timeout: ms });
+    } catch (error) {
+      const { user, system } = process.cpuUsage(before);
+      const isLate = (error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+      if (!isLate || (user + system) / 1000 > ms / 2 || tries === mostTries) throw error;
+    }
+  }
+}
 
 /**
  * The place of the first value that breaks a schema, with how; `null` if none does.
@@ -61,8 +80,9 @@ export async function firstBroken(
   values: readonly unknown[],
 ): Promise<{ readonly at: number; readonly errors: readonly string[] } | null> {
   const { $schema: _, ...given } = schema;
-  const checker = await checkerFor(given);
+  const newChecker = await checkersFor(given);
   return within(mostMs + 2 * values.length, () => {
+    const checker = newChecker();
     checker.compile(given);
     for (const [at, value] of values.entries()) {
       const errors = errorsOf(checker, given, value);
@@ -81,9 +101,9 @@ export async function schemaErrors(
   value: unknown,
 ): Promise<string[]> {
   if (!hasUnheld(schema)) return [];
-  const checker = await checkerFor(schema);
+  const newChecker = await checkersFor(schema);
   try {
-    return within(mostMs, () => errorsOf(checker, schema, value));
+    return within(mostMs, () => errorsOf(newChecker(), schema, value));
   } catch (cause) {
     return [`/ could not be checked: ${cause instanceof Error ? cause.message : cause}`];
   }

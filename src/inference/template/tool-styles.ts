@@ -161,7 +161,7 @@ const styles: readonly ToolStyle[] = [
     ...{ starts: ['<|tool_call_start|>', '['], ends: [',', ']', '<|tool_call_end|>'] },
     isOf: (template) => /<\|tool_(call|list)_start\|>|"List of tools: \["/.test(template),
     syntax: 'python',
-    ...{ begin: '<|tool_call_start|>[', between: ', ', end: ']<|tool_call_end|>', separator: '(' },
+    ...{ begin: '<|tool_call_start|>[', between: ', ', end: ']<|tool_call_end|>' },
     tokens: '<|tool_call_start|><|tool_call_end|>',
   },
   {

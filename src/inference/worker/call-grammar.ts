@@ -1,6 +1,13 @@
 import { callable, type ToolUse } from '../protocol/generation.ts';
-import { literal, oneOf } from '../schema/notation.ts';
-import { readJsonSchema } from '../schema/read-schema.ts';
+import { literal } from '../schema/notation.ts';
+import { readJsonSchema, referredTo } from '../schema/read-schema.ts';
+import {
+  gemmaNotation,
+  jsonNotation,
+  plainNotation,
+  pythonNotation,
+  type ValueNotation,
+} from '../schema/value-notation.ts';
 import type { Tool } from '../template/message.ts';
 import type { ToolStyle } from '../template/tool-styles.ts';
 
@@ -9,8 +16,15 @@ type Json = Record<string, unknown>;
 const anything: Json = { type: 'object' };
 
 /** What the arguments of a tool must be: as its schema says where that can be a grammar, else any object. */
-function argumentsOf({ function: { parameters = anything } }: Tool): Json {
-  return readJsonSchema(parameters).faults.length > 0 ? anything : { type: 'object', ...parameters };
+function argumentsOf({ function: { parameters = anything } }: Tool, notation: ValueNotation): Json {
+  const { faults } = readJsonSchema(parameters, '', notation);
+  return faults.length > 0 ? anything : { type: 'object', ...parameters };
+}
+
+/** How the arguments of calls are written; those in tags are JSON but for texts. */
+function notationOf({ syntax, quote }: ToolStyle): ValueNotation {
+  if (syntax === 'gemma') return gemmaNotation(quote);
+  return syntax === 'python' ? pythonNotation : jsonNotation;
 }
 
 /** What every answer of calls begins with, up to the name of a tool or the number before it. */
@@ -38,8 +52,7 @@ export function begunCall(style: ToolStyle, text: string): string | null {
 export function callGrammar(style: ToolStyle, use: ToolUse, written: string, answer?: Json): string {
   const { between, end, separator, close, syntax, final, number } = style;
   const rules: string[] = [];
-  /** A rule for JSON of a schema. */
-  const json = (name: string, schema: Json) => rules.push(...readJsonSchema(schema, name).rules);
+  const notation = notationOf(style);
 
   const tools = callable(use);
   const calls: string[] = [];
@@ -48,12 +61,10 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written: string, ans
     const named = `call${index}`;
     // What it begins by itself is held only where that was asked for.
     const isFree = use.choice === 'auto' && answer === undefined && !use.strict.includes(name);
-    const given = isFree ? anything : argumentsOf(tool);
-    let body = `${named}-json`;
-    if (syntax === 'gemma') body = 'gemma-object';
-    else if (syntax === 'python') body = 'python-items';
-    else if (syntax === 'tags') body = tagged(style, given, `${named}-json`, rules);
-    else json(`${named}-json`, given);
+    const given = isFree ? anything : argumentsOf(tool, notation);
+    let body = `${named}-given`;
+    if (syntax === 'tags') body = tagged(style, given, body, rules);
+    else rules.push(...readJsonSchema(given, body, notation).rules);
     rules.push(`${named} ::= ${literal(name + separator)} ${body}${syntax === 'object' ? ' "}"' : ''}`);
     calls.push(named);
   }
@@ -61,39 +72,15 @@ export function callGrammar(style: ToolStyle, use: ToolUse, written: string, ans
   const rule = (...parts: (string | undefined)[]) => parts.filter(Boolean).join(' ');
   const first = rule(literal(headOf(style).slice(written.length)), 'called');
   const opening = headOf({ ...style, begin: '' });
-  if (answer !== undefined) json('answer', answer);
+  if (answer !== undefined) rules.push(...readJsonSchema(answer, 'answer').rules);
   return [
     `root ::= ${rule(first, several, literal(end), answer && `| ${rule(literal(final), 'answer')}`)}`,
     `call ::= ${rule(literal(opening), 'called')}`,
     `called ::= ${rule(number && `[0-9]{1,4} ${literal(number)}`, `( ${calls.join(' | ')} )`, literal(close))}`,
-    ...(syntax === 'gemma' ? gemmaRules(style.quote) : []),
-    ...(syntax === 'python' ? pythonRules : []),
     ...(syntax === 'tags' ? tagRules(style) : []),
     ...rules,
   ].join('\n');
 }
-
-/** Any object in Gemma's notation. */
-const gemmaRules = (quote: string): string[] => [
-  'gemma-object ::= "{" (gemma-member ("," gemma-member)*)? "}"',
-  'gemma-member ::= [a-zA-Z_] [a-zA-Z0-9_]* ":" gemma-value',
-  'gemma-value ::= gemma-text | gemma-number | "true" | "false" | "null" | gemma-object | gemma-list',
-  'gemma-list ::= "[" (gemma-value ("," gemma-value)*)? "]"',
-  'gemma-number ::= "-"? [0-9]{1,15} ("." [0-9]{1,15})?',
-  `gemma-text ::= ${literal(quote)} [^<]* ${literal(quote)}`,
-];
-
-/** Any named arguments in Python's notation, and what ends them. */
-const pythonRules: readonly string[] = [
-  'python-items ::= (python-item (", " python-item)*)? ")"',
-  'python-item ::= [a-zA-Z_] [a-zA-Z0-9_]* "=" python-value',
-  'python-value ::= python-text | python-number | "True" | "False" | "None" | python-dict | python-list',
-  'python-dict ::= "{" (python-member (", " python-member)*)? "}"',
-  'python-member ::= python-text ": " python-value',
-  'python-list ::= "[" (python-value (", " python-value)*)? "]"',
-  'python-number ::= "-"? [0-9]{1,15} ("." [0-9]{1,15})?',
-  `python-text ::= "\\"" ([^"\\\\\\n] | "\\\\" ["\\\\nt])* "\\""`,
-];
 
 /** Any arguments, each in a tag. */
 const tagRules = ({ tag: [before, between, after] }: ToolStyle): string[] => [
@@ -102,25 +89,20 @@ const tagRules = ({ tag: [before, between, after] }: ToolStyle): string[] => [
 ];
 
 /** The arguments that a schema has, each in a tag: texts as they are, others as JSON. */
-function tagged(
-  { tag: [before, between, after] }: ToolStyle,
-  { properties, required, $defs, definitions }: Json,
-  named: string,
-  rules: string[],
-): string {
+function tagged({ tag: [before, between, after] }: ToolStyle, whole: Json, named: string, rules: string[]) {
+  let schema = whole;
+  // Libraries write a type that contains itself so. A reference without an end has been refused.
+  while ('$ref' in schema) schema = referredTo(whole, schema.$ref) as Json;
+  const { properties, required } = schema;
   const members = Object.entries((properties ?? {}) as Record<string, Json>);
   if (members.length === 0) return 'tag*';
-  const tags = members.map(([key, schema], index) => {
+  const tags = members.map(([key, value], index) => {
     const rule = `${named}-${index}`;
-    let value = 'tag-text';
-    if (schema.type !== 'string') {
-      const { rules: made, faults } = readJsonSchema({ ...schema, $defs, definitions }, rule);
-      if (faults.length === 0) {
-        rules.push(...made);
-        value = rule;
-      }
-    } else if (Array.isArray(schema.enum)) value = oneOf(schema.enum.map((one) => literal(String(one))));
-    const tag = `${literal(before + key + between)} ${value} ${literal(after)}`;
+    const notation = value.type === 'string' ? plainNotation : jsonNotation;
+    const { rules: made, faults } = readJsonSchema(value, rule, notation, whole);
+    if (faults.length === 0) rules.push(...made);
+    const body = faults.length === 0 ? rule : 'tag-text';
+    const tag = `${literal(before + key + between)} ${body} ${literal(after)}`;
     return Array.isArray(required) && required.includes(key) ? tag : `(${tag})?`;
   });
   return tags.join(' ');

@@ -33,10 +33,9 @@ function biasOf(
   order: GenerateOrder,
   model: LlamaModel,
   vocabulary: number,
-  hidden: readonly number[],
+  banned: readonly number[],
 ): TokenBias | undefined {
   const biases = Object.entries(order.logitBias);
-  const banned = order.schema === null ? [] : hidden;
   if (biases.length === 0 && banned.length === 0) return undefined;
   const bias = TokenBias.for(model);
   for (const [id, value] of biases) {
@@ -118,13 +117,13 @@ export async function samplingOf(
   /** How tokens are chosen from where an answer has begun a call whose arguments must follow a schema. */
   readonly late: ((text: string) => Promise<Options | null>) | null;
 }> {
-  const tokenBias = biasOf(order, model, vocabulary, hidden);
+  const [freeBias, heldBias] = [[], hidden].map((banned) => biasOf(order, model, vocabulary, banned));
   const use = (order.input.kind === 'messages' && order.input.tools) || null;
   const repeatPenalty = penaltyOf(order, prompt);
   const seed = order.seed ?? Math.floor(Math.random() * 2 ** 32);
-  const by =
-    (grammar: LlamaGrammar | null): Options =>
-    (answer) => ({
+  const by = (grammar: LlamaGrammar | null): Options => {
+    const tokenBias = grammar === null ? freeBias : heldBias;
+    return (answer) => ({
       temperature: order.temperature,
       topP: order.topP,
       topK: Math.max(0, order.topK),
@@ -137,6 +136,7 @@ export async function samplingOf(
         : { grammarEvaluationState: new LlamaGrammarEvaluationState({ model, grammar }) }),
       ...(repeatPenalty === null ? {} : { repeatPenalty: repeatPenalty(answer) }),
     });
+  };
   // What must be a call is no other JSON.
   const answer = (use?.choice === 'auto' && order.schema) || undefined;
   const calling = async (written: string) =>

@@ -3,7 +3,7 @@ import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
-import { serviceFile } from '../../contract/access.ts';
+import { judgeKeysFile, serviceFile } from '../../contract/access.ts';
 import { allowedEnvironment, childVariables } from '../../contract/child-environment.ts';
 import type { JournalLine } from '../../contract/journal.ts';
 import { readJournal } from '../journal.ts';
@@ -79,7 +79,7 @@ export function trainerEnvironment(
     HONE_CLUSTER_FILE: command.cluster?.tokenPath,
     // How models judge answers: those of this service, and of others by keys (trainer/grading/judge_server.py).
     HONE_SERVICE_FILE: command.dataDir && join(command.dataDir, serviceFile),
-    HONE_JUDGE_KEYS_FILE: command.dataDir && join(command.dataDir, 'judge-keys.json'),
+    HONE_JUDGE_KEYS_FILE: command.dataDir && join(command.dataDir, judgeKeysFile),
     PYTHONPATH: command.installDir,
     // The working directory is the job folder; nothing in it may be imported.
     PYTHONSAFEPATH: '1',

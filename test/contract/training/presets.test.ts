@@ -84,7 +84,9 @@ test('a small model has a higher rate than a large one, and pairs of answers a l
     (parameters) => of('balanced', { parameters }).learning_rate,
   );
   assert.equal(rates, [3e-3, 1e-3, 6e-4, 4e-4, 3e-4, 1e-4, 2e-4]);
-  assert.is(of('balanced', { parameters: 8e9, strategy: 'dpo' }).learning_rate, 7e-5);
+  for (const strategy of ['dpo', 'kto'])
+    assert.is(of('balanced', { parameters: 8e9, strategy }).learning_rate, 7e-5);
+  assert.is(of('balanced', { parameters: 135e6, adapter: 'full' }).learning_rate, 1e-4, 'all weights');
 });
 
 test('a training that would take long sees its rows less often, as long as its steps are enough', () => {

@@ -31,7 +31,13 @@ test('a key opens with all of its characters, and only its hash is stored', () =
   const { key, record } = keys.add({ name: ' laptop ', scope: 'inference' });
   assert.match(key, /^hone_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/);
   assert.is(key.split('_')[1], record.id);
-  assert.equal(keys.check(key), { id: record.id, name: 'laptop', scope: 'inference', budget: null });
+  assert.equal(keys.check(key), {
+    id: record.id,
+    name: 'laptop',
+    scope: 'inference',
+    budget: null,
+    recording: false,
+  });
   const flipped = key.slice(0, -2) + (key.at(-2) === 'A' ? 'B' : 'A') + key.at(-1);
   for (const wrong of ['', 'hone_', record.id, key.slice(0, -1), `${key}x`, flipped, key.toUpperCase()]) {
     assert.is(keys.check(wrong), null, wrong);
@@ -100,7 +106,13 @@ test('a session ends when it is closed or expires, and its token is stored only 
   const closed = sessions.open(record);
   const kept = sessions.open(record);
   assert.not.equal(closed.token, kept.token);
-  assert.equal(sessions.find(kept.token), { id: record.id, name: 'a', scope: 'inference', budget: null });
+  assert.equal(sessions.find(kept.token), {
+    id: record.id,
+    name: 'a',
+    scope: 'inference',
+    budget: null,
+    recording: false,
+  });
   sessions.close(closed.token);
   assert.is(sessions.find(closed.token), null);
   assert.is(sessions.find('x'), null);

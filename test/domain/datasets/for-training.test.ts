@@ -1,11 +1,13 @@
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../../src/db/store.ts';
 import { createDatasets } from '../../../src/domain/datasets/datasets.ts';
 import { freezeRows } from '../../../src/domain/datasets/training-data.ts';
+import { createDatasetVersions } from '../../../src/domain/datasets/versions/dataset-versions.ts';
 import { createFrameLog } from '../../../src/domain/events/frame-log.ts';
+import { judgeValidation } from '../../../src/domain/training/judge-request.ts';
 import { root, temporaryFolder } from '../../folders.ts';
 import { binOf } from '../bin/bin-of.ts';
 
@@ -52,6 +54,28 @@ test('a file elsewhere is another one, and what is in no folder must be stored',
     const error = await datasets.forTraining(reference, null).catch((thrown) => thrown);
     assert.is(error.kind, 'not_found');
     assert.match(error.message, words);
+  }
+});
+
+test('a dataset that is deleted while its versions are found, or while it is compared with another, is not found', async () => {
+  const { home, datasets } = await withDataset();
+  const deletedOnceFound = async <T extends { path: string }>(finding: Promise<T>) => {
+    const found = await finding;
+    rmSync(found.path);
+    return found;
+  };
+  const data = await datasets.forTraining('a.jsonl', null);
+  const other = join(home, 'b.jsonl');
+  writeFileSync(other, rows);
+  const forTraining = (...asked: Parameters<typeof datasets.forTraining>) =>
+    deletedOnceFound(datasets.forTraining(...asked));
+  const file = (name: string) => deletedOnceFound(datasets.file(name));
+  for (const ask of [
+    () => judgeValidation(other, data, null, { ...datasets, forTraining }),
+    () => createDatasetVersions({ ...datasets, file }, () => []).list('a.jsonl'),
+  ]) {
+    const error = await ask().catch((thrown) => thrown);
+    assert.is(error.kind, 'not_found', error.message);
   }
 });
 

@@ -6,7 +6,9 @@ const at = (step: number, loss: number, accuracy: number | null = null): Evaluat
   step,
   loss,
   accuracy,
+  score: null,
 });
+const scored = (step: number, score: number): EvaluatedStep => ({ step, loss: 1, accuracy: null, score });
 const run = (changes: Partial<JudgedRun> = {}): JudgedRun => ({
   loss: { base: 7.75, tuned: 0.56 },
   metric: { name: 'perplexity', base: 2300, tuned: 1.75 },
@@ -111,6 +113,34 @@ test('an earlier evaluation that was better is overfitting, and its checkpoint i
   // A hundredth more is chance.
   const even = judge({ ...long, loss: { base: 2, tuned: 0.303 } });
   assert.is(even.kind, 'learned');
+});
+
+test('a score of a grader that fell again is overfitting, too', () => {
+  const evaluations = [scored(0, 0.1), scored(40, 0.8), scored(80, 0.75), scored(120, 0.5)];
+  const long = run({
+    ...{ loss: null, metric: { name: 'grader:right', base: 0.1, tuned: 0.5 }, evaluations },
+    ...{ lastStep: 120, epochs: 9, trainedEpochs: 9, kept: [40, 120] },
+  });
+  const { kind, sentence, changes, checkpoint } = judge(long);
+  assert.equal([kind, changes, checkpoint], ['overfitted', { keep_best: true, num_train_epochs: 4 }, 40]);
+  assert.is(
+    sentence,
+    'Overfitted: right (grader) was best at step 40 (0.8) and had fallen to 0.5 by step 120. Use the checkpoint from step 40.',
+  );
+  const metric = { name: 'grader:right', base: 0.1, tuned: 0.8 };
+  const kept = judge({ ...long, metric, bestStep: 40 });
+  assert.is(kept.kind, 'learned');
+  assert.match(
+    kept.sentence,
+    / It has the weights of step 40, the best evaluation\. Later ones overfitted: right \(grader\) had fallen to 0\.5 by step 120\.$/,
+  );
+  // A little less is chance.
+  const even = judge({ ...long, metric: { ...metric, tuned: 0.75 }, evaluations: evaluations.slice(0, 3) });
+  assert.is(even.kind, 'learned');
+  assert.not.match(
+    judge({ ...long, metric, bestStep: 40, evaluations: evaluations.slice(0, 3) }).sentence,
+    'Later',
+  );
 });
 
 test('what ended the training is what is advised to be raised', () => {

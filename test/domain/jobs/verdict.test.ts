@@ -164,12 +164,13 @@ test('it says why nothing is compared', () => {
 test('what is left of the base model is told, with the strengths of the adapter where much was lost', () => {
   const kept = { 'general/base_loss': 3.2, 'general/loss': 3.25, 'general/kl': 0.02 };
   const retention = (resultMetrics: Job['resultMetrics']) =>
-    readVerdict(store.events, completed({ resultMetrics }, []), [])?.retention;
+    readVerdict(store.events, completed({ resultMetrics }, []), [8, 30])?.retention;
   assert.equal(retention(kept), {
     loss: { base: 3.2, tuned: 3.25 },
     divergence: 0.02,
     advice: null,
     strengths: [],
+    checkpoints: [],
   });
   const lost = retention({
     'general/base_loss': 2,
@@ -178,6 +179,10 @@ test('what is left of the base model is told, with the strengths of the adapter 
     'strength_1/loss': 0.4,
     'strength_0.25/general_loss': 3,
     'strength_0.25/loss': 4.5,
+    'checkpoint_30/general_loss': 7,
+    'checkpoint_8/general_loss': 4,
+    'checkpoint_8/loss': 2.5,
+    'checkpoint_20/general_loss': 5,
   });
   assert.match(lost?.advice ?? '', /rose from 2.00 to 8.00.*lower learning rate/);
   assert.match(
@@ -188,6 +193,14 @@ test('what is left of the base model is told, with the strengths of the adapter 
     { strength: 0.25, generalLoss: 3, loss: 4.5 },
     { strength: 1, generalLoss: 8, loss: 0.4 },
   ]);
+  assert.equal(
+    lost?.checkpoints,
+    [
+      { step: 8, generalLoss: 4, loss: 2.5 },
+      { step: 30, generalLoss: 7, loss: null },
+    ],
+    'that of step 20 was deleted',
+  );
   assert.is(retention({ 'general/base_loss': null, 'general/loss': 8 }), null);
 });
 

@@ -38,7 +38,7 @@ test('the grader of the metric is the first of every trial, and its score is max
     { name: 'no errors', weight: 2 },
     'brief',
   ]);
-  assert.equal(graders({ graders: ['brief'], strategy: 'grpo' }), ['brief']);
+  for (const strategy of ['grpo', 'rlhf']) assert.equal(graders({ graders: ['brief'], strategy }), ['brief']);
   assert.equal([metric, 'eval_loss'].map(directionOf), ['maximize', 'minimize']);
 });
 

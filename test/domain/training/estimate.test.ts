@@ -23,6 +23,7 @@ const needOf = (
       save_steps: null,
       save_total_limit: 2,
       keep_best: false,
+      adapter: 'lora',
       ...changes,
     },
     8,
@@ -44,9 +45,13 @@ const settings = {
   sequenceLength: 512,
   sequencesPerRow: 1,
   loraRank: 16,
+  trainsAll: false,
+  stateBytes: 8,
   targetExperts: false,
   gradientCheckpointing: true,
   paddingFree: false,
+  writtenRows: 0,
+  models: 1,
   disk: needOf(['Q8_0']),
   download: true,
   gpu: true,
@@ -65,6 +70,20 @@ test('the parts add up, on the disk and in memory', () => {
   );
   assert.is(disk.totalBytes, disk.downloadBytes + disk.checkpointsBytes + disk.exportBytes + disk.spareBytes);
   assert.is(estimate(shape, { ...settings, download: false }).disk.downloadBytes, 0);
+});
+
+test('keys and values of written answers count where a step takes less, and the model that rewards', () => {
+  const here = { ...settings, gpu: false, paddingFree: true, batchSize: 8 };
+  const base = estimate(shape, here);
+  // Eight accumulated times eight rows of 512 tokens, of which each of 28 layers keeps two vectors in float32.
+  const written = estimate(shape, { ...here, writtenRows: 64 });
+  assert.is(written.activationsBytes, 64 * 512 * 28 * 2 * 1024 * 4);
+  assert.ok(written.activationsBytes > base.activationsBytes);
+  // A step that is not divided takes more than the keys and values of its own rows.
+  const { activationsBytes } = estimate(shape, { ...here, writtenRows: 8, gradientCheckpointing: false });
+  const divided = estimate(shape, { ...here, gradientCheckpointing: false });
+  assert.is(activationsBytes / divided.activationsBytes, (8 * 512) / 1280);
+  assert.is(estimate(shape, { ...here, models: 2 }).weightsBytes, 2 * base.weightsBytes);
 });
 
 test('quantization makes the blocks small, not the embedding', () => {
@@ -152,6 +171,19 @@ test('a processor that trains in bfloat16 keeps half the bytes of one that does 
   assert.is(2 * half.weightsBytes, full.weightsBytes);
   // Weights of 4 bits are computed with as float32 there.
   assert.is(estimate(shape, { ...cpu, precision: '4-bit' }).activationsBytes, full.activationsBytes);
+});
+
+test('all weights have a gradient and state, in memory and in checkpoints', () => {
+  const whole = { ...settings, precision: '32-bit', trainsAll: true } as const;
+  const { weightsBytes, adapterBytes, optimizerBytes } = estimate(shape, whole);
+  assert.equal([weightsBytes, adapterBytes], [4 * shape.parameters, 0]);
+  assert.is(optimizerBytes, 12 * shape.parameters, 'a gradient and two moments');
+  assert.is(estimate(shape, { ...whole, stateBytes: 1 }).optimizerBytes, 5 * shape.parameters);
+  const disk = needOf(['Q8_0'], { adapter: 'full' });
+  const written = estimate(shape, { ...whole, disk }).disk;
+  assert.ok(written.checkpointsBytes > 3 * 12 * shape.parameters, 'two, and one that is being written');
+  const lora = estimate(shape, { ...settings, disk: needOf(['Q8_0']) }).disk;
+  assert.ok(written.exportBytes - lora.exportBytes > 3.5 * shape.parameters, 'the model at 32 bits');
 });
 
 test('each further type of the export takes disk', () => {

@@ -22,7 +22,11 @@ const context = (
   cores: 8,
   gpus: 2,
   cluster: false,
-  oneWorker: [{ strategy: 'rlhf', provider: 'standard', why: 'rlhf does not' }],
+  oneWorker: ['rlhf', 'kto'].map((strategy) => ({
+    strategy,
+    provider: 'standard',
+    why: `${strategy} does not`,
+  })),
   defaultBatchSize,
   lrSchedulerTypes: ['cosine', 'linear', 'reduce_lr_on_plateau', 'greedy'],
   optimizers: ['adamw_torch', 'paged_adamw_8bit'],
@@ -94,6 +98,45 @@ test('SERVICE_DEFAULT_BATCH_SIZE applies if a request names no batch size', () =
   assert.is(asked.per_device_train_batch_size, 2);
 });
 
+test('the accelerated provider has no dora', () => {
+  const there = context('high_end', true);
+  const [issue] = issuesOf({ adapter: 'dora' }, there, { provider: 'accelerated' });
+  assert.match(issue?.msg ?? '', 'set adapter to lora or rslora');
+  assert.equal(issuesOf({ adapter: 'rslora' }, there, { provider: 'accelerated' }), []);
+});
+
+test('full goes with sft and whole weights, and has a learning rate of its own', () => {
+  const there = context('mid_range', true);
+  const all = settings({ adapter: 'full' }, there);
+  assert.equal([all.learning_rate, all.use_4bit], [2e-5, false]);
+  assert.is(settings({ adapter: 'full', learning_rate: 1e-4 }, there).learning_rate, 1e-4);
+  assert.equal(issuesOf({ adapter: 'full' }, there), []);
+  // A client may send back what was recommended.
+  const { lora_r, lora_alpha, lora_dropout } = settings({}, there);
+  assert.equal(issuesOf({ adapter: 'full', lora_r, lora_alpha, lora_dropout }, there), []);
+  for (const [changes, provider, instead] of [
+    [{ strategy: 'qlora' }, 'standard', 'set strategy to sft'],
+    [{ strategy: 'dpo' }, 'standard', 'set strategy to sft'],
+    [{ strategy: 'kto' }, 'standard', 'set strategy to sft'],
+    [{ strategy: 'rlhf' }, 'standard', 'set strategy to sft'],
+    [{ strategy: 'grpo', graders: ['right'] }, 'standard', 'set strategy to sft'],
+    [{ use_4bit: true }, 'standard', 'leave use_4bit out'],
+    [{ use_8bit: true }, 'standard', 'leave use_8bit out'],
+    [{ lora_r: 8 }, 'standard', 'leave it out'],
+    [{ lora_alpha: 8 }, 'standard', 'leave it out'],
+    [{ lora_dropout: 0.1 }, 'standard', 'leave it out'],
+    [{ target_modules: ['q_proj'] }, 'standard', 'leave it out'],
+    [{ target_experts: true }, 'standard', 'leave it out'],
+    [{}, 'accelerated', 'provider to standard'],
+  ] as const) {
+    const [issue] = issuesOf({ adapter: 'full', ...changes }, there, { provider });
+    assert.match(issue?.msg ?? '', instead, JSON.stringify(changes));
+    assert.equal(issue?.loc.at(-1), 'adapter');
+  }
+  const [issue] = issuesOf({ adapter: 'full', bf16: true }, context('low_end', false));
+  assert.match(issue?.msg ?? '', 'leave bf16 out');
+});
+
 test('only the accelerated provider needs a fixed max_seq_length', () => {
   const there = context('high_end', true);
   const [issue] = issuesOf({ max_seq_length: -1 }, there, { provider: 'accelerated' });
@@ -135,7 +178,22 @@ const refused: [string, object, string, string | RegExp][] = [
   ['grpo without graders', { strategy: 'grpo' }, 'graders', 'at least one'],
   ['graders without validation rows', { graders: ['right'] }, 'eval_split', 'graders need validation rows'],
   ['a group size of another strategy', { strategy: 'rlhf', group_size: 4 }, 'group_size', 'grpo'],
-  ['a beta without preferences', { strategy: 'sft', beta: 0.3 }, 'beta', 'strategy to dpo'],
+  ['a beta without preferences', { strategy: 'sft', beta: 0.3 }, 'beta', 'strategy to dpo or kto'],
+  ['a loss of pairs without preferences', { loss_type: 'ipo' }, 'loss_type', 'strategy to dpo'],
+  [
+    'label smoothing in a loss without it',
+    { strategy: 'dpo', label_smoothing: 0.1 },
+    'label_smoothing',
+    'loss_type to robust',
+  ],
+  [
+    'kto with one row a step',
+    { strategy: 'kto', per_device_train_batch_size: 1, gradient_accumulation_steps: 1 },
+    'gradient_accumulation_steps',
+    'kto compares the rows of a step',
+  ],
+  ['the loss of pairs for single answers', { strategy: 'kto', loss_type: 'ipo' }, 'loss_type', 'to dpo'],
+  ['workers that kto does not have', { workers: 2, strategy: 'kto' }, 'workers', 'kto does not'],
   ['qlora on 8 bits', { strategy: 'qlora', use_8bit: true }, 'use_8bit', 'sft'],
   ['4 and 8 bits at once', { use_4bit: true, use_8bit: true }, 'use_8bit', 'one of them'],
   ['a paged optimizer without CUDA', { optim: 'paged_adamw_8bit' }, 'optim', 'NVIDIA'],
@@ -176,8 +234,12 @@ test('supported combinations are not refused', () => {
     { strategy: 'rlhf', per_device_train_batch_size: 3, gradient_accumulation_steps: 1 },
     { strategy: 'rlhf', per_device_train_batch_size: 1, gradient_accumulation_steps: 2 },
     { strategy: 'rlhf' },
+    { strategy: 'rlhf', graders: ['right'] },
     { strategy: 'grpo', graders: [{ name: 'right', weight: 2 }], group_size: 4, kl_beta: 0 },
     { strategy: 'dpo', beta: 0.3 },
+    { strategy: 'dpo', loss_type: 'robust', label_smoothing: 0.1, sft_weight: 1 },
+    { strategy: 'kto', beta: 0.3, per_device_train_batch_size: 2, gradient_accumulation_steps: 1 },
+    { strategy: 'qlora', adapter: 'dora' },
     { strategy: 'sft', beta: 0.1 },
     { strategy: 'qlora', use_4bit: false },
     { workers: 8 },

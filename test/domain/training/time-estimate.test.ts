@@ -74,11 +74,38 @@ test('what a batch takes however small it is grows with the batches, and the res
   assert.is(trained({ dataset: 'b.jsonl' }, [{ ...earlier, stepTimes }]), 400, 'three times the tokens');
 });
 
+test('a run that writes answers counts them as they take time, until an earlier one has written some', () => {
+  const asked = { ...settings, max_answer_tokens: 30 };
+  const answering: Partial<PlannedRun> = { strategy: 'grpo', settings: asked };
+  // 50 tokens of a row and 30 of its answer, of which each is written in the time of twelve trained ones.
+  assert.is(trained(answering), 200 * ((50 + 30 + 30 * 12) / 50));
+  const done: TimedRun = { ...earlier, name: 'train_2', strategy: 'grpo', settings: asked, stepSeconds: 900 };
+  const { trainSeconds, basis, isRough } = estimateTime([earlier, done], plan(answering)) ?? {};
+  assert.equal([trainSeconds, basis, isRough], [900, 'train_2', false]);
+  const longer = plan({ strategy: 'grpo', settings: { ...asked, max_answer_tokens: 60 } });
+  assert.is(estimateTime([earlier, done], longer)?.isRough, true);
+});
+
 test('evaluations count by their rows', () => {
   // The base model and every 25 steps 60 rows: five times 20 rows' work besides the 800 of training.
   const often = { ...settings, eval_steps: 25, eval_split: 0.15 };
   const seconds = trained({ settings: often, heldOutRows: 60 }) as number;
   assert.ok(Math.abs(seconds - 200 * (900 / 800)) < 1e-9, `${seconds}`);
+});
+
+test('evaluations with graders count the rows that they answer, unless an earlier run has', () => {
+  const seconds = (graders: Settings['graders'], run: TimedRun) =>
+    trained({ settings: { ...settings, eval_steps: 100, graders }, heldOutRows: 40 }, [run]) as number;
+  // Two evaluations, each with 16 answers for the three that take 6 s.
+  const answering = { ...earlier, partSeconds: { ...parts, answers: 6 } };
+  const more = 2 * (16 / 3 - 1) * 6;
+  const near = (one: number, other: number) =>
+    assert.ok(Math.abs(one - other) < 1e-9, `${one}, not ${other}`);
+  near(seconds(['right'], answering) - seconds(null, answering), more);
+  const evaluated = { ...answering, heldOutRows: 40, evaluationSeconds: 20 };
+  near(seconds(['right'], evaluated) - seconds(null, evaluated), more);
+  const graded = { ...evaluated, settings: { ...settings, graders: ['right'] } };
+  near(seconds(['right'], graded) - seconds(null, evaluated), 0);
 });
 
 test('evaluations that an earlier run has made count by the time that they took, and their share for rows by these', () => {

@@ -48,8 +48,12 @@ def write_adapter(
     destination: Path,
 ) -> str | None:
     """Writes `destination`; returns None, or why this adapter has no GGUF form (nothing is written then)."""
+    if not adapter.updates:
+        return "all of its weights were trained, so there is no adapter"
     if adapter.replaces_tensors:
         return "its adapter replaces whole tensors"
+    if adapter.has_magnitudes:
+        return "its adapter is a DoRA, whose magnitudes llama.cpp does not apply"
     if adapter.changes_experts:
         return "its adapter changes experts"
     import torch

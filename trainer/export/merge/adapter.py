@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from trainer.export.merge.update import LowRank, OfExpert, Update
 from trainer.export.merge.weights import StoredTensor, read_header
 from trainer.export.places import Places, refusal
+from trainer.model.names import Part
 from trainer.protocol.failures import Failure
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ class Adapter:
     def changes_experts(self) -> bool:
         """Whether experts are changed, of which a GGUF adapter has no parts."""
         return any(isinstance(low, OfExpert) for update in self.updates.values() for low, _ in update.parts)
+
+    @property
+    def has_magnitudes(self) -> bool:
+        """Whether it is a DoRA, whose magnitudes a GGUF adapter cannot express."""
+        parts = (low for update in self.updates.values() for low, _ in update.parts)
+        return any(low.magnitude is not None for low in parts)
 
     @property
     def replaces_tensors(self) -> bool:
@@ -74,9 +81,8 @@ def load(
     config = json.loads((directory / "adapter_config.json").read_text("utf-8"))
     if config.get("peft_type") != "LORA":
         raise refusal(f"An adapter of type {config.get('peft_type')} cannot be merged; only LoRA can.")
-    for option in ("use_dora", "lora_bias"):
-        if config.get(option):
-            raise refusal(f"An adapter trained with {option} cannot be merged shard by shard.")
+    if config.get("lora_bias"):
+        raise refusal("An adapter trained with lora_bias cannot be merged shard by shard.")
     if config.get("alora_invocation_tokens"):
         raise refusal("An activated adapter (aLoRA) applies to a part of the text only and cannot be merged.")
 
@@ -86,7 +92,10 @@ def load(
     for key, stored in read_header(directory / "adapter_model.safetensors").items():
         name = key.removeprefix("base_model.model.")
         match = re.fullmatch(r"(.+)\.lora_([AB])(?:\.default)?\.weight", name)
-        if match:
+        magnitude = re.fullmatch(r"(.+)\.lora_magnitude_vector(?:\.default)?(?:\.weight)?", name)
+        if magnitude:
+            low_rank.setdefault(magnitude[1], LowRank()).magnitude = stored
+        elif match:
             module = match[1]
             update = low_rank.setdefault(module, LowRank())
             if match[2] == "A":
@@ -114,13 +123,27 @@ def load(
     for module, update in low_rank.items():
         if update.lora_a is None or update.lora_b is None:
             raise Failure("internal", f"The adapter has only one factor of {module}.", "Train again.")
-        for low, part in targets.updates_of(module, update, config.get("target_parameters") or []):
+        if config.get("use_dora") and update.magnitude is None:
+            raise Failure("internal", f"The adapter has no magnitude of {module}.", "Train again.")
+        parts = list(targets.updates_of(module, update, config.get("target_parameters") or []))
+        _check_magnitude(module, update, parts)
+        for low, part in parts:
             adapter.updates.setdefault(part.tensor, Update()).parts.append((low, part))
 
     if not adapter.updates:
         raise Failure("internal", "The adapter is empty.", "Train again.")
     _check(adapter, base, tied)
     return adapter
+
+
+def _check_magnitude(module: str, update: LowRank, parts: list[tuple[LowRank, Part]]) -> None:
+    """Failure for a magnitude that does not fit its module, or whose norms need more than one tensor."""
+    if update.magnitude is None:
+        return
+    outputs = update.shape[1 if update.transposed else 0]
+    divided = any(isinstance(low, OfExpert) for low, _ in parts) or (update.transposed and len(parts) > 1)
+    if update.magnitude.shape != (outputs,) or divided:
+        raise refusal(f"The adapter's magnitude of {module} does not fit the base.")
 
 
 def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:

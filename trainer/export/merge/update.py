@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 @dataclass
 class LowRank:
     """scale · B·A of one module; where `transposed`, of the transpose of its weight. `scale` is the adapter's
-    alpha by the rank, or by its root (`by_root`: rsLoRA)."""
+    alpha by the rank, or by its root (`by_root`: rsLoRA). With a `magnitude`, the sum's norm for each output
+    of the module becomes that (DoRA, Liu et al. 2024, equation 5)."""
 
     lora_a: StoredTensor | None = None
     lora_b: StoredTensor | None = None
     scale: float = 1.0
     transposed: bool = False
     by_root: bool = False
+    magnitude: StoredTensor | None = None
 
     @property
     def stored(self) -> tuple[StoredTensor, StoredTensor]:
@@ -42,6 +44,23 @@ class LowRank:
         a, b = (stored.read() for stored in self.stored)
         return (a.T, b.T) if self.transposed else (b, a)
 
+    def delta(self) -> Tensor:
+        """The update of the weight, float32, as PEFT's `get_delta_weight` computes it."""
+        a, b = (stored.read() for stored in self.stored)
+        product = b @ a
+        return (product.T if self.transposed else product) * self.scale
+
+    def with_magnitude(self, rows: Tensor, first: int) -> Tensor:
+        """The sum `rows`, which begin with the row `first` of the weight, as PEFT's merge of DoRA."""
+        import torch
+
+        assert self.magnitude is not None
+        magnitude = self.magnitude.read()
+        if self.transposed:
+            return rows * (magnitude / torch.linalg.norm(rows.T, dim=1))
+        wanted = magnitude[first : first + len(rows)]
+        return rows * (wanted / torch.linalg.norm(rows, dim=1))[:, None]
+
 
 @dataclass
 class OfExpert(LowRank):
@@ -57,6 +76,11 @@ class OfExpert(LowRank):
         a = a.view(self.experts, -1, a.shape[1])[self.expert]
         b = b.view(b.shape[0], -1, self.experts)[:, :, self.expert]
         return (a.T, b.T) if self.transposed else (b, a)
+
+    def delta(self) -> Tensor:
+        """As that of one module."""
+        b, a = self.factors()
+        return (b @ a) * self.scale
 
 
 @lru_cache(maxsize=4)
@@ -74,14 +98,16 @@ class Update:
     replacement: StoredTensor | None = None
 
     def apply(self, weight: Tensor) -> Tensor:
-        """The merged tensor in float32; `weight` (float32) is changed in place."""
+        """The merged tensor in float32, bit for bit as PEFT's `merge_and_unload` computes it in float32;
+        `weight` (float32) is changed in place."""
         if self.replacement is not None:
             return self.replacement.read()
         for update, part in self.parts:
-            b, a = update.factors()
             of = weight if part.expert is None else weight[part.expert]
             rows = of[part.at : part.at + part.rows]
-            rows.addmm_(b[part.row : part.row + part.rows], a, alpha=update.scale)
+            rows += update.delta()[part.row : part.row + part.rows]
+            if update.magnitude is not None:
+                rows.copy_(update.with_magnitude(rows, part.row))
         return weight
 
     def factors(self, rows: int) -> tuple[Tensor, Tensor]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from trainer.kernels.attention import NAME
 from trainer.kernels.install import uninstalled
+from trainer.libraries.peft import without_adapter
 from trainer.libraries.transformers import attention_of, set_attention
-from trainer.padding_free.trial import without_adapter
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.export.merge.weights import StoredTensor, read_header
+from trainer.model import whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,15 +63,24 @@ class LowRank:
     up: Tensor
     down: Tensor
     scale: float
-    # Whether it has been added to its matrix.
+    # The norm that the sum gets along `inputs`, for each output of the module (DoRA), and that dimension.
+    magnitude: Tensor | None = None
+    inputs: int = 1
+    # Whether it has been added to its matrix, and the most that its magnitude then multiplied the sum with.
     applied: bool = False
+    factor: float = 1.0
 
     def apply(self, weight: Tensor) -> Tensor:
-        """weight + scale · up·down."""
+        """weight + scale · up·down, with the magnitude's norms."""
         import torch
 
         self.applied = True
-        return torch.addmm(weight, self.up, self.down, alpha=self.scale)
+        merged = torch.addmm(weight, self.up, self.down, alpha=self.scale)
+        if self.magnitude is None:
+            return merged
+        factors = self.magnitude / merged.double().square().sum(self.inputs).sqrt()
+        self.factor = float(factors.abs().max())
+        return merged * factors.float().unsqueeze(self.inputs)
 
     def rounding(self) -> tuple[float, float]:
         """What float32 may lose in a sum, whatever the order of its terms: a share of the sum, and an
@@ -78,22 +88,31 @@ class LowRank:
         Numerical Algorithms, 3.1), and here two such sums are compared."""
         terms = abs(self.scale) * float(self.up.norm(dim=1).max() * self.down.norm(dim=0).max())
         share = 2 * (self.up.shape[1] + 3) * ROUNDING
-        return share, 2 * share * terms
+        absolute = 2 * share * terms * self.factor
+        if self.magnitude is not None:
+            # A norm of n numbers is a sum of n terms; its error grows with √n (Higham and Mary, A New
+            # Approach to Probabilistic Rounding Error Analysis, 2019).
+            size = self.down.shape[1] if self.inputs == 1 else self.up.shape[0]
+            share += (math.sqrt(size) + 4) * ROUNDING
+        return share, absolute
 
 
 def low_rank_updates(folder: Path, base: dict[str, StoredTensor]) -> dict[str, LowRank]:
-    """The plain low-rank updates of the adapter in `folder`, by the base's tensor."""
+    """The plain low-rank updates of the adapter in `folder`, by the base's tensor; a whole model has none."""
+    if whole.is_whole(folder):
+        return {}
     config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
     found: dict[str, dict[str, StoredTensor]] = {}
     for key, stored in read_header(folder / "adapter_model.safetensors").items():
-        match = re.fullmatch(r"(?:base_model\.model\.)?(.+)\.lora_(A|B)(?:\.default)?\.weight", key)
-        if match and len(stored.shape) == 2:
+        named = r"(?:base_model\.model\.)?(.+)\.lora_(A|B|magnitude_vector)(?:\.default)?(?:\.weight)?"
+        match = re.fullmatch(named, key)
+        if match and len(stored.shape) == (1 if match[2] == "magnitude_vector" else 2):
             found.setdefault(match[1], {})[match[2]] = stored
     updates: dict[str, LowRank] = {}
     shared: set[str] = set()
     for module, pair in found.items():
         name = _tensor_of(module, base)
-        if name is None or set(pair) != {"A", "B"} or len(base[name].shape) != 2:
+        if name is None or not {"A", "B"} <= set(pair) or len(base[name].shape) != 2:
             continue
         shape = (pair["B"].shape[0], pair["A"].shape[1])
         transposed = bool(config.get("fan_in_fan_out"))
@@ -105,7 +124,13 @@ def low_rank_updates(folder: Path, base: dict[str, StoredTensor]) -> dict[str, L
         rank = down.shape[0]
         alpha = _by_pattern(config.get("alpha_pattern"), module, config["lora_alpha"])
         scale = alpha / (rank**0.5 if config.get("use_rslora") else rank)
-        updates[name] = LowRank(*((down.T, up.T) if transposed else (up, down)), scale)
+        magnitude = pair.get("magnitude_vector")
+        updates[name] = LowRank(
+            *((down.T, up.T) if transposed else (up, down)),
+            scale,
+            None if magnitude is None else ReadAgain.of(magnitude).read(),
+            inputs=0 if transposed else 1,
+        )
     return {name: update for name, update in updates.items() if name not in shared}
 
 

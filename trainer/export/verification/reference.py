@@ -54,6 +54,13 @@ class Reference:
         base."""
         return self.precision == "float32" and not self.quantized
 
+    def rows(self) -> Iterator[tuple[list[int], list[int] | None]]:
+        """The rows that it was recorded of, for `record`."""
+        for tokens, positions in zip(self.sequences, self.positions, strict=True):
+            after = {at + 1 for at in positions}
+            labels = [token if at in after else IGNORED for at, token in enumerate(tokens)]
+            yield tokens, labels if self.labelled else None
+
 
 EMPTY = Reference([], [], [], [], [], False, "float32", False)
 

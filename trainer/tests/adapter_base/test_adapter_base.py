@@ -66,6 +66,12 @@ KINDS = {
     "llama": {},
     "llama-patterns": {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {r"layers\.1\.mlp\.up_proj": 3}},
     "llama-rslora": {"use_rslora": True},
+    "llama-dora": {"use_dora": True},
+    "gpt2-dora": {
+        "target_modules": ["c_attn", "c_proj", "c_fc"],
+        "fan_in_fan_out": True,
+        "use_dora": True,
+    },
     "llama-whole-module": {"target_modules": ["q_proj"], "modules_to_save": ["lm_head"]},
     "gpt2": {"target_modules": ["c_attn", "c_proj", "c_fc"], "fan_in_fan_out": True},
     "gemma3": {"target_modules": "all-linear"},
@@ -164,7 +170,7 @@ def test_the_adapter_s_own_tokenizer_and_template_come_first(llama, tmp_path):
 
 
 REFUSED = {
-    "dora": ({"use_dora": True}, "it has DoRA"),
+    "qalora": ({"use_qalora": True}, "it has QALoRA"),
     "pissa": ({"init_lora_weights": "pissa"}, "trained on changed weights"),
     "other kind": ({"peft_type": "IA3"}, "only LoRA can be"),
     "no scale": ({"lora_alpha": None}, "no lora_alpha"),

@@ -82,29 +82,29 @@ class Child:
         self._thread.join()
 
 
-def trained(models: Any, folder: Any, kind: str) -> tuple[Any, list[dict[str, Any]]]:
+def trained(models: Any, folder: Any, kind: str, adapter: str = "lora") -> tuple[Any, list[dict[str, Any]]]:
     """A trained job's folder, and the samples of its last evaluation."""
     question = kind == "bert"
     rows = QUESTIONS if question else None
     top = {"task": "extractive-question-answering"} if question else {}
-    spec = jobs.make(
-        folder, models(kind), rows, top, eval_split=0.25, max_seq_length=64, max_steps=30, eval_steps=30
-    )
+    settings = {"eval_split": 0.25, "max_seq_length": 64, "max_steps": 30, "eval_steps": 30}
+    spec = jobs.make(folder, models(kind), rows, top, **settings, adapter=adapter)
     assert jobs.train(spec) == 0
     samples = jobs.journal(spec, "sample")
     last = samples[-1]["step"]
     return json.loads(spec.read_text()), [line for line in samples if line["step"] == last]
 
 
-@pytest.fixture(params=["t5", "bart", "bert"])
+@pytest.fixture(params=["t5", "bart", "bert", "t5 full", "bert full"])
 def asked(request, models, tmp_path):
     """A child with a trained model, and its samples."""
-    job, samples = trained(models, tmp_path, request.param)
+    kind, *adapter = request.param.split()
+    job, samples = trained(models, tmp_path, kind, *adapter)
     child = Child(job, tmp_path)
     loaded = child.hear()
     assert loaded["type"] == "loaded" and loaded["memoryBytes"] > 0
     assert not (tmp_path / "answer.partial").exists()
-    yield request.param, child, samples
+    yield kind, child, samples
     child.end()
 
 

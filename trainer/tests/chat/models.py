@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from trainer.tests import export_fixture, tiny
 from trainer.tests.chat import equip
@@ -30,10 +31,13 @@ def build(kind: str, directory: Path) -> Path:
     """Writes the model of `kind` with its tokenizer into `directory` and returns it."""
     if kind in export_fixture.SENTENCEPIECE_KINDS:
         tokenizer = equip(export_fixture.sentencepiece_tokenizer(directory, kind), TEMPLATES[kind])
-        model = export_fixture.build_sentencepiece_model(kind, tokenizer)
-    else:
-        tokenizer = equip(tiny.build_tokenizer(), TEMPLATES[kind])
-        model = tiny.build_model(kind, tokenizer)
+        return write(tokenizer, export_fixture.build_sentencepiece_model(kind, tokenizer), directory)
+    tokenizer = equip(tiny.build_tokenizer(), TEMPLATES[kind])
+    return write(tokenizer, tiny.build_model(kind, tokenizer), directory)
+
+
+def write(tokenizer: Any, model: Any, directory: Path) -> Path:
+    """Writes both into `directory` and returns it."""
     tokenizer.model_max_length = 256
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)

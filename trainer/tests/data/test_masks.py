@@ -113,6 +113,18 @@ def test_a_template_that_would_leave_tools_out_is_refused(name, row, words):
     assert words in caught.value.message and caught.value.code == "bad_tokenizer"
 
 
+def test_the_refusal_names_models_whose_templates_write_tools():
+    with pytest.raises(Failure) as caught:
+        encode_conversations(*chosen("hone"), [given(ONE_CALL)])
+    assert "Set tool_syntax to hermes" in caught.value.advice
+    for model, name in {
+        **{"Qwen2.5": "qwen2_5+tools", "Qwen3": "qwen3+tools"},
+        **{"Llama 3.1": "llama3_1+tools", "Mistral": "mistral_tools"},
+    }.items():
+        assert model in caught.value.advice
+        assert encode_conversations(*chosen(name), [given(ONE_CALL)])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_learned_answer_follows_the_tokens_of_its_prompt(name):
     tokenizer, made = chosen(name)

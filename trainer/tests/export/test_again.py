@@ -44,10 +44,10 @@ def command(spec: Path, folder: Path, types: str) -> list[str]:
     return [sys.executable, "-m", "trainer", "reexport", str(spec), str(folder), types]
 
 
-def again(spec: Path, folder: Path, types: str) -> tuple[int, list[dict[str, Any]]]:
+def again(spec: Path, folder: Path, types: str, *options: str) -> tuple[int, list[dict[str, Any]]]:
     """The exit status and the lines of an export."""
     told = subprocess.run(
-        command(spec, folder, types), cwd=export_fixture.ROOT, capture_output=True, text=True
+        [*command(spec, folder, types), *options], cwd=export_fixture.ROOT, capture_output=True, text=True
     )
     assert told.stdout, told.stderr
     return told.returncode, [json.loads(line) for line in told.stdout.splitlines()]

@@ -15,6 +15,7 @@ from trainer.export.gguf import convert, converter_input
 from trainer.export.merge import adapter, weights
 from trainer.export.places import canonical
 from trainer.export.tokenizer import options, pretokenizer
+from trainer.export.verification import independent
 from trainer.export.verification.compare import SHOWN_CHARACTERS, SHOWN_TOKENS, Difference, compare
 from trainer.export.verification.reference import EMPTY, Reference
 from trainer.model import architectures
@@ -199,12 +200,15 @@ def test_what_cannot_be_merged_exactly_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "adapter"
     export_fixture.make_adapter(base, folder)
     assert len(adapter.load(folder, tensors, tied=True).updates) == 14
-    for fields in ({"use_dora": True}, {"lora_bias": True}, {"peft_type": "IA3"}):
+    for fields in ({"lora_bias": True}, {"peft_type": "IA3"}):
         change(folder, **fields)
         with pytest.raises(Failure) as failure:
             adapter.load(folder, tensors, tied=True)
         assert failure.value.code == "unsupported"
-        change(folder, use_dora=False, lora_bias=False, peft_type="LORA")
+        change(folder, lora_bias=False, peft_type="LORA")
+    change(folder, use_dora=True)
+    with pytest.raises(Failure, match="no magnitude"):
+        adapter.load(folder, tensors, tied=True)
     export_fixture.make_adapter(base, folder, target_modules=["q_proj", "embed_tokens"])
     with pytest.raises(Failure, match="embed"):
         adapter.load(folder, tensors, tied=True)
@@ -223,20 +227,24 @@ def test_names_with_and_without_wrappers_are_one() -> None:
     assert canonical("model") == "model"
 
 
-def test_a_merge_equals_that_of_peft(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {"use_rslora": True}, {"use_dora": True}], ids=str)
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "phi3"])
+def test_a_merge_equals_that_of_peft(tmp_path: Path, kind: str, options: dict[str, Any]) -> None:
     import torch
 
-    for kind in ("llama", "gpt2", "phi3"):
-        base = export_fixture.make_base(kind, tmp_path / kind)
-        folder = tmp_path / f"{kind}-adapter"
-        merged = export_fixture.make_adapter(base, folder).merge_and_unload().state_dict()
-        tensors = weights.index_checkpoint(base)
-        updates = adapter.load(folder, tensors, tied=kind == "gpt2").updates
-        assert len(updates) >= 8
-        for name, update in updates.items():
-            torch.testing.assert_close(
-                update.apply(tensors[name].read()), merged[name], rtol=0, atol=1e-6, msg=name
-            )
+    base = export_fixture.make_base(kind, tmp_path / kind)
+    folder = tmp_path / "adapter"
+    merged = export_fixture.make_adapter(base, folder, **options).merge_and_unload().state_dict()
+    tensors = weights.index_checkpoint(base)
+    updates = adapter.load(folder, tensors, tied=kind == "gpt2").updates
+    again = independent.low_rank_updates(folder, tensors)
+    assert len(updates) >= 8 and updates.keys() == again.keys()
+    for name, update in updates.items():
+        assert torch.equal(update.apply(tensors[name].read()), merged[name]), name
+        apart = again[name].apply(tensors[name].read())
+        share, absolute = again[name].rounding()
+        assert ((apart - merged[name]).abs() <= share * apart.abs() + absolute).all(), name
+        assert absolute < 1e-5 and share < 1e-5
 
 
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:

@@ -235,6 +235,7 @@ def test_saved_modules_are_merged_and_only_the_base_answer_is_lost(tmp_path: Pat
 @pytest.mark.parametrize(
     "options",
     [
+        {"use_dora": True},
         pytest.param({"use_rslora": True}, marks=pytest.mark.long),
         {"alpha_pattern": {"q_proj": 2}, "rank_pattern": {"v_proj": 2}},
     ],

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trainer.data.encode import IGNORED
 from trainer.data.template import load
 from trainer.export.retention import general_text, measure
+from trainer.protocol import checkpoints
 from trainer.tests import jobs
 
 
@@ -37,7 +39,15 @@ def knowing(models, tmp_path_factory):
 def trained(knowing, tmp_path_factory):
     """A run that learns its rows so fast that it loses much."""
     folder = tmp_path_factory.mktemp("retention")
-    spec = jobs.make(folder, knowing, num_train_epochs=4, learning_rate=0.03, eval_split=0.25)
+    spec = jobs.make(
+        folder,
+        knowing,
+        num_train_epochs=4,
+        learning_rate=0.03,
+        eval_split=0.25,
+        save_steps=6,
+        save_total_limit=3,
+    )
     assert jobs.train(spec) == 0
     return spec
 
@@ -99,6 +109,29 @@ def test_where_much_is_lost_parts_of_the_strength_are_measured(figures, plain):
     assert figures["strength_1/loss"] == pytest.approx(figures["eval_loss"], rel=0.02)
 
 
+def test_the_kept_checkpoints_are_measured_as_they_are_on_the_disk(figures, knowing, trained):
+    steps = [each.step for each in checkpoints.kept(trained.parent / "checkpoints")]
+    assert len(steps) == 3
+    tokenizer = AutoTokenizer.from_pretrained(trained.parent / "artifacts" / "adapter")
+    for step in steps:
+        base = AutoModelForCausalLM.from_pretrained(knowing, dtype=torch.float32)
+        model = PeftModel.from_pretrained(base, trained.parent / "checkpoints" / f"checkpoint-{step}").eval()
+        found = figures[f"checkpoint_{step}/general_loss"]
+        assert found == pytest.approx(loss(model, tokenizer), abs=1e-4)
+    assert figures[f"checkpoint_{steps[0]}/general_loss"] != figures["general/loss"]
+    assert figures[f"checkpoint_{steps[-1]}/general_loss"] == pytest.approx(figures["general/loss"], abs=1e-4)
+    assert figures[f"checkpoint_{steps[-1]}/loss"] == pytest.approx(figures["strength_1/loss"], abs=1e-4)
+
+
+def test_of_many_checkpoints_the_best_and_some_between_the_first_and_the_last_are_measured():
+    kept = [
+        checkpoints.Checkpoint(Path(), step, {"metrics": {"eval_loss": abs(step - 80)}})
+        for step in range(10, 110, 10)
+    ]
+    assert [each.step for each in measure.chosen(kept)] == [10, 40, 70, 80, 100]
+    assert measure.chosen(kept[:5]) == kept[:5]
+
+
 def test_a_training_that_changes_little_keeps_all(models, tmp_path):
     spec = jobs.make(tmp_path, models("llama"), max_steps=1, learning_rate=1e-6, eval_split=0.25)
     assert jobs.train(spec) == 0
@@ -106,5 +139,5 @@ def test_a_training_that_changes_little_keeps_all(models, tmp_path):
     found = done["metrics"]
     assert found["general/loss"] == pytest.approx(found["general/base_loss"], abs=1e-3)
     assert found["general/kl"] == pytest.approx(0, abs=1e-4)
-    assert not any(name.startswith("strength") for name in found)
+    assert not any(name.startswith(("strength", "checkpoint")) for name in found)
     assert all(math.isfinite(value) for value in found.values())

@@ -5,8 +5,9 @@ import ctypes
 import pytest
 import torch
 
-from trainer.kernels import native
+from trainer.kernels import loss, native
 from trainer.kernels.attention import _by_kernel, _rows
+from trainer.kernels.few_rows import KERNEL, MOST_ROWS, few_rows
 from trainer.kernels.gated import GATE, _gate_by_kernel, _gate_gradients_by_kernel
 from trainer.kernels.install import uninstalled
 from trainer.kernels.kernel_attention import Attention, attends, kernel_attention_class
@@ -211,10 +212,26 @@ def test_what_logits_say_of_labels_is_what_torch_says(instructions, dtype, vocab
         given = hidden.clone().requires_grad_()
         loss, correct = labelled_loss_class().apply(given, weight, bias, 1.0, None, labels, 50)
         (of_loss,) = torch.autograd.grad(loss, given)
-        said, figures = log_probability_class().apply(given, weight, bias, 1.0, None, labels)
+        said, figures = log_probability_class().apply(given, weight, bias, 1.0, None, labels, None)
         (of_said,) = torch.autograd.grad(said.sum(), given)
         found.append((loss, correct, of_loss, said, figures, of_said))
     near(*found, dtype)
+
+
+@pytest.mark.parametrize("softcap", [None, 5.0])
+def test_an_output_layer_that_is_trained_has_the_gradient_of_torch(monkeypatch, softcap):
+    torch.manual_seed(0)
+    # Several chunks of rows.
+    monkeypatch.setattr(loss, "ROWS", 16)
+    hidden, weight = torch.randn(50, 24).requires_grad_(), torch.randn(301, 24).requires_grad_()
+    labels = torch.randint(0, 301, (50,))
+    ours, _ = labelled_loss_class().apply(hidden, weight, None, 1.0, softcap, labels, 40)
+    logits = hidden @ weight.T
+    capped = logits if softcap is None else softcap * torch.tanh(logits / softcap)
+    theirs = torch.nn.functional.cross_entropy(capped, labels, reduction="sum") / 40
+    torch.testing.assert_close(ours, theirs)
+    of_ours, of_theirs = (torch.autograd.grad(3 * value, [hidden, weight]) for value in (ours, theirs))
+    torch.testing.assert_close(of_ours, of_theirs, rtol=1e-4, atol=1e-6)
 
 
 def test_of_equal_logits_the_first_is_the_likeliest(instructions):
@@ -346,3 +363,36 @@ def test_other_tensors_are_left_to_torch():
     assert not attends(*[torch.ones(1, 2, 4, 20)] * 3)
     assert not attends(*[torch.ones(1, 2, 16, 4).transpose(2, 3)] * 3)
     assert attends(*[torch.ones(1, 2, 4, 16)] * 3)
+
+
+@pytest.mark.skipif("avx512_bf16" not in SETS, reason="the processor does not multiply bfloat16")
+@pytest.mark.parametrize("rows", [1, 3, 8, 9, MOST_ROWS, MOST_ROWS + 1])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_few_rows_are_multiplied_as_torch_does(rows, threads, monkeypatch):
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)
+    # Sizes that are no multiples of a tile, and a rank that is none of a vector.
+    model = torch.nn.Sequential(torch.nn.Linear(96, 50), torch.nn.Linear(50, 64, bias=False)).bfloat16()
+    adapted_model = get_peft_model(model, LoraConfig(r=5, lora_alpha=10, target_modules=["0"]))
+    layers = adapted_model.base_model.model
+    torch.nn.init.normal_(layers[0].lora_B["default"].weight)
+    monkeypatch.setattr(native, "threads", lambda: threads)
+    calls = []
+    prepared = native.Kernel.prepared
+    monkeypatch.setattr(
+        native.Kernel, "prepared", lambda self, *given: calls.append(self) or prepared(self, *given)
+    )
+    x = torch.randn(rows, 1, 96).bfloat16()
+    base, lora = layers[0].base_layer, layers[0]
+    low = x.float() @ lora.lora_A["default"].weight.float().t()
+    expected = (x.float() @ base.weight.float().t() + base.bias.float()) + 2.0 * low @ lora.lora_B[
+        "default"
+    ].weight.float().t()
+    with torch.no_grad(), few_rows(adapted_model):
+        near([lora(x)], [expected], torch.bfloat16)
+        near([base(x)], [torch.nn.functional.linear(x, base.weight, base.bias)], torch.bfloat16)
+        # Its columns are no multiple of 32.
+        assert "forward" not in vars(layers[1])
+    # The layer with what is added to it, and alone.
+    assert calls == [KERNEL, KERNEL]

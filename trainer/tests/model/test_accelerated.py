@@ -98,6 +98,8 @@ def test_what_unsloth_is_asked_to_load():
 def test_target_modules_are_found_when_left_out(kind, expected):
     model = build_model(kind, build_tokenizer())
     said = lora_arguments(asked(lora_r=7, lora_dropout=0.1, device="cpu"), model)
+    assert not said["use_rslora"]
+    assert lora_arguments(asked(adapter="rslora", device="cpu"), model)["use_rslora"]
     assert said["target_modules"] == expected
     assert (said["r"], said["lora_alpha"], said["lora_dropout"], said["bias"]) == (7, 32, 0.1, "none")
     given = lora_arguments(asked(target_modules=[expected[0]], device="cpu"), model)

@@ -181,15 +181,17 @@ def told_of(spec):
 
 
 @pytest.mark.parametrize(
-    ("kind", "half", "near"),
+    ("kind", "half", "near", "loss"),
     [
-        ("llama", False, 1e-4),
+        ("llama", False, 1e-4, {}),
+        ("llama", False, 1e-4, {"loss_type": "robust", "label_smoothing": 0.2, "sft_weight": 0.5}),
+        ("llama", False, 1e-4, {"loss_type": "ipo", "beta": 0.3}),
         # The library's defaults: bfloat16 where it computes, and gradient checkpointing.
-        pytest.param("llama", True, 1e-2, marks=pytest.mark.long),
-        pytest.param("gemma3", False, 1e-4, marks=pytest.mark.long),
+        pytest.param("llama", True, 1e-2, {}, marks=pytest.mark.long),
+        pytest.param("gemma3", False, 1e-4, {}, marks=pytest.mark.long),
     ],
 )
-def test_every_step_is_that_of_a_plain_script(tmp_path, kind, half, near):
+def test_every_step_is_that_of_a_plain_script(tmp_path, kind, half, near, loss):
     from trainer.tests import tiny
 
     model = tmp_path / "model"
@@ -197,9 +199,12 @@ def test_every_step_is_that_of_a_plain_script(tmp_path, kind, half, near):
     rows = uneven(texts(48))
     same = {"max_steps": 12, "learning_rate": 2e-3, "seed": 11, "per_device_train_batch_size": 8}
     precision = {} if half else {"bf16": False, "gradient_checkpointing": False}
-    theirs = stock(model, rows, tmp_path / "stock", use_cpu=True, **same, **precision)
+    mixed = {name: value for name, value in loss.items() if name != "sft_weight"}
+    if "sft_weight" in loss:
+        mixed |= {"loss_type": [loss["loss_type"], "sft"], "loss_weights": [1.0, loss["sft_weight"]]}
+    theirs = stock(model, rows, tmp_path / "stock", use_cpu=True, **same, **precision, **mixed)
     ways = {"lora_r": 16, "lora_alpha": 32, "warmup_ratio": 0, "lr_scheduler_type": "linear", "bf16": half}
-    spec = jobs.make(tmp_path / "ours", model, rows, top={"strategy": "dpo"}, **same, **ways)
+    spec = jobs.make(tmp_path / "ours", model, rows, top={"strategy": "dpo"}, **same, **ways, **loss)
     assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
     assert told_of(spec)[-1] == "rows without padding"
     ours = jobs.journal(spec, "metric")
@@ -216,7 +221,8 @@ def test_every_step_is_that_of_a_plain_script(tmp_path, kind, half, near):
 
 
 def test_a_run_that_computes_padding_says_why_and_trains_alike(models, tmp_path, monkeypatch):
-    settings = {"max_steps": 3, "per_device_train_batch_size": 4}
+    settings = {"max_steps": 3, "per_device_train_batch_size": 4, "loss_type": "robust", "sft_weight": 0.5}
+    settings |= {"label_smoothing": 0.2}
     told = []
     for name in ("without", "with"):
         spec = jobs.make(

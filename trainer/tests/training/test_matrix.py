@@ -24,7 +24,7 @@ TASKS = {
     },
 }
 ARCHITECTURES = ("llama", "qwen3", "gemma3", "gpt2", "t5", "bart", "bert")
-STRATEGIES = ("sft", "qlora", "dpo", "rlhf", "grpo")
+STRATEGIES = ("sft", "qlora", "dpo", "rlhf", "grpo", "kto")
 PROVIDERS = ("standard", "accelerated")
 # What rewards the answers of `grpo`.
 ALIKE = {
@@ -47,6 +47,7 @@ TRAINED = {
     ("text-generation", "dpo", "gemma3"),
     ("text-generation", "rlhf", "llama"),
     ("text-generation", "grpo", "qwen3"),
+    ("text-generation", "kto", "gpt2"),
     ("summarization", "sft", "bart"),
     ("summarization", "qlora", "llama"),
     ("extractive-question-answering", "sft", "gpt2"),
@@ -70,6 +71,14 @@ METRICS = {
 }
 
 
+def rated(count):
+    """Right and wrong answers in turns."""
+    return [
+        {"prompt": text, "completion": reply if at % 2 else "no", "label": at % 2 > 0}
+        for at, (text, reply) in enumerate(sentences(count))
+    ]
+
+
 def rows_of(task, count=24):
     return [TASKS[task](*pair) for pair in sentences(count)]
 
@@ -89,9 +98,9 @@ def expected(task, strategy, provider, kind):
         # Where there is a GPU, what it trains is what it says it has kernels for.
         if not available:
             return reason
-        if kind in HEADED or kind == "gpt2" or strategy in ("rlhf", "grpo"):
+        if kind in HEADED or kind == "gpt2" or strategy in ("rlhf", "grpo", "kto"):
             return "accelerated"
-    if strategy in ("dpo", "rlhf", "grpo") and task != "text-generation":
+    if strategy in ("dpo", "rlhf", "grpo", "kto") and task != "text-generation":
         return f"{strategy} does not support {task}"
     if kind in HEADED and (strategy != "sft" or task not in HEADED[kind]):
         return f"cannot be trained for {task} with the strategy {strategy}"
@@ -123,6 +132,8 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         rows = [{"prompt": text, "chosen": reply, "rejected": "no"} for text, reply in sentences(30)]
     elif strategy == "grpo":
         rows = [{"prompt": text, "reply": reply} for text, reply in sentences(30)]
+    elif strategy == "kto":
+        rows = rated(30)
     apart = provider == "standard" and (task, strategy, kind) in VALIDATED_APART
     top = {"task": task, "strategy": strategy, "provider": provider}
     spec = jobs.make(
@@ -156,6 +167,7 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         "rlhf": {"reward", "kl"},
         "grpo": {"reward", "kl"},
         "dpo": {"eval_loss", "rewards/margins"},
+        "kto": {"eval_loss", "rewards/margins", "kl"},
     }.get(strategy, METRICS[task])
     assert wanted <= set(evaluation["metrics"]), evaluation["metrics"]
     if strategy == "rlhf":
@@ -168,7 +180,9 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         assert samples == ["\n\n".join(row[field] for field in fields) for row in rows[24:27]]
     shown = [line for line in jobs.journal(spec, "sample") if line["step"] == 0]
     assert [line["prompt"] for line in shown] == samples, "the base model answers the same"
-    assert all((line["reference"] is None) == (strategy == "grpo") for line in shown)
+    # Neither a prompt alone nor a wrong answer is one.
+    missing = {"grpo": {True}, "kto": {True, False}}.get(strategy, {False})
+    assert {line["reference"] is None for line in shown} <= missing
     assert all(line["file"] is None for line in shown)
     assert (tmp_path / "artifacts" / "adapter" / "adapter_model.safetensors").stat().st_size > 0
     source = json.loads((tmp_path / "artifacts" / "template.json").read_text())["source"]

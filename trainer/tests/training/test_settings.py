@@ -340,6 +340,11 @@ SEEN = {
     "max_grad_norm": "test_weight_decay_and_gradient_clipping_act",
     "max_seq_length": "test_the_length_is_inferred_from_the_rows_or_cuts_them",
     "lora_r": "test_rank_and_modules_are_the_adapter_s",
+    **dict.fromkeys(
+        ("loss_type", "label_smoothing", "sft_weight"),
+        "padding_free.test_pairs.test_every_step_is_that_of_a_plain_script",
+    ),
+    "adapter": "training.test_adapters.test_eight_steps_are_those_of_a_plain_script",
     "lora_alpha": "test_alpha_and_dropout_act",
     "lora_dropout": "test_alpha_and_dropout_act",
     "target_modules": "test_rank_and_modules_are_the_adapter_s",
@@ -371,6 +376,7 @@ SEEN = {
     "group_size": "training.test_grpo.test_groups_are_as_large_as_they_are_asked_to_be",
     "kl_beta": "training.test_grpo.test_every_step_is_that_of_a_plain_script",
     "max_answer_tokens": "training.test_grpo.test_answers_end_at_the_most_tokens",
+    "response_format": "training.test_answer_format.test_answers_of_a_training_fit_the_schema",
     "golden_prompts": "training.test_matrix.test_golden_prompts_are_what_is_shown",
 }
 

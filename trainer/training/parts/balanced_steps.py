@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from trainer.libraries.peft import without_adapter
 from trainer.training.parts.part import Part
 
 if TYPE_CHECKING:
@@ -24,5 +25,5 @@ class BalancedSteps(Part):
             return loader
         from trainer.padding_free.balanced_batches import balance_batches, rows_of
 
-        inner = self.accelerator.unwrap_model(self.model).get_base_model()
+        inner = without_adapter(self.accelerator.unwrap_model(self.model))
         return balance_batches(loader, per_step, rows_of(rows, inner, self.args.per_device_train_batch_size))

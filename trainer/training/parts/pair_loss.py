@@ -1,15 +1,16 @@
-"""DPO's sigmoid loss of pairs without padding, with references that are computed once.
+"""DPO's losses of pairs without padding, with references that are computed once.
 
 Imports transformers; import it inside functions.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import TrainerCallback
 
+from trainer.libraries.peft import without_adapter
 from trainer.libraries.trl import add_tokens, figures_of, tokens_of
 from trainer.padding_free.pairs import answer_log_probabilities, collate
 from trainer.training.parts.part import Batch, Loss, Part, training_precision
@@ -17,16 +18,17 @@ from trainer.training.references import References
 from trainer.training.shared_batches import Blank
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch import Tensor
-    from transformers import TrainerControl, TrainerState, TrainingArguments
+    from transformers import PreTrainedModel, TrainerControl, TrainerState, TrainingArguments
 
 
-class PairLoss(Part):
-    """Takes the batches of `collate`. Logs what TRL's DPO trainer does.
+class AgainstBase(Part):
+    """Keeps what the base model says of answers in `base_references`.
 
-    `base_references` keeps the log-probabilities of the reference model. `again` says whether a pair is
-    trained on more than once, so that its references are worth keeping; those of held-out pairs are kept in
-    any case.
+    `again` says whether a row is trained on more than once, so that its references are worth keeping; those
+    of held-out rows are kept in any case.
     """
 
     base_references: References
@@ -34,12 +36,12 @@ class PairLoss(Part):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        # The library's has set the padding token before, which generation needs.
-        self.data_collator = collate
         self.add_callback(_ShareReferences(self.base_references))
 
-    def loss_of(self, batch: Batch) -> Loss:
-        model, inputs = batch.model, batch.inputs
+    def of_base(
+        self, model: PreTrainedModel, inputs: dict[str, Any], answers: Callable[..., tuple[Any, ...]]
+    ) -> Tensor:
+        """The references (rows, answers) of a batch, whose log-probabilities `answers` computes."""
         unwrapped = self.accelerator.unwrap_model(model)
         # The probe's batches and those that only fill up a step are no part of the training.
         counts = self.is_in_train and not isinstance(inputs, Blank)
@@ -50,16 +52,31 @@ class PairLoss(Part):
             unwrapped.eval()
             try:
                 with torch.no_grad(), unwrapped.disable_adapter(), training_precision(self.args):
-                    return answer_log_probabilities(unwrapped.get_base_model(), inputs, figures=False)[0]
+                    return answers(without_adapter(unwrapped), inputs, figures=False)[0]
             finally:
                 unwrapped.train(training)
 
         keeps = counts and (self.again or not model.training)
-        of_base = self.base_references.of(inputs["keys"], reference, keeps)
+        return self.base_references.of(inputs["keys"], reference, keeps)
+
+
+class PairLoss(AgainstBase):
+    """Takes the batches of `collate`. Logs what TRL's DPO trainer does."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        # The library's has set the padding token before, which generation needs.
+        self.data_collator = collate
+
+    def loss_of(self, batch: Batch) -> Loss:
+        inputs = batch.inputs
+        of_base = self.of_base(batch.model, inputs, answer_log_probabilities)
         log_probabilities, sums, counted = self.computed(answer_log_probabilities, batch)
         assert sums is not None
         ratios = log_probabilities - of_base.to(log_probabilities.device)
-        loss = -torch.nn.functional.logsigmoid(self.beta * (ratios[:, 0] - ratios[:, 1])).mean()
+        lengths = inputs["lengths"][:, 1:].to(ratios.device)
+        terms = zip(self.loss_types, self.loss_weights, strict=True)
+        loss = sum(weight * LOSSES[kind](self, log_probabilities, ratios, lengths) for kind, weight in terms)
         self._note(batch, log_probabilities.detach(), ratios.detach(), sums, counted)
         return loss, {}
 
@@ -92,6 +109,37 @@ class PairLoss(Part):
             "logps/rejected": found[7],
         }.items():
             figures[name].append(value)
+
+
+def _sigmoid(part: PairLoss, answers: Tensor, ratios: Tensor, lengths: Tensor) -> Tensor:
+    return -torch.nn.functional.logsigmoid(part.beta * (ratios[:, 0] - ratios[:, 1])).mean()
+
+
+def _ipo(part: PairLoss, answers: Tensor, ratios: Tensor, lengths: Tensor) -> Tensor:
+    by_token = ratios / lengths.clamp(min=1)
+    return (by_token[:, 0] - by_token[:, 1] - 1 / (2 * part.beta)).square().mean()
+
+
+def _robust(part: PairLoss, answers: Tensor, ratios: Tensor, lengths: Tensor) -> Tensor:
+    share = part.label_smoothing
+    kept, swapped = _sigmoid(part, answers, ratios, lengths), _sigmoid(part, answers, -ratios, lengths)
+    return ((1 - share) * kept - share * swapped) / (1 - 2 * share)
+
+
+def _sft(part: PairLoss, answers: Tensor, ratios: Tensor, lengths: Tensor) -> Tensor:
+    return -answers[:, 0].sum() / lengths[:, 0].sum()
+
+
+# The losses by TRL's names, of `answers`, the log-probabilities of both answers of each pair (pairs, 2), the
+# chosen one first; of `ratios`, these less the reference model's; and of the answers' `lengths` in tokens.
+# IPO: Azar et al. 2024, equation 17, with means over tokens as in TRL; robust: Chowdhury et al. 2024,
+# equation 12, where `label_smoothing` is the share of swapped pairs.
+LOSSES: dict[str, Callable[[PairLoss, Tensor, Tensor, Tensor], Tensor]] = {
+    "sigmoid": _sigmoid,
+    "ipo": _ipo,
+    "robust": _robust,
+    "sft": _sft,
+}
 
 
 class _ShareReferences(TrainerCallback):

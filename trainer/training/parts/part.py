@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from trainer.libraries.peft import without_adapter
 from trainer.libraries.transformers import TrainerSteps
 from trainer.libraries.trl import within_forward
 from trainer.padding_free.trial import autocast
@@ -73,7 +74,7 @@ class Part(TrainerSteps):
         unwrapped = self.accelerator.unwrap_model(batch.model)
         with training_precision(self.args):
             return within_forward(
-                batch.model, unwrapped, function, unwrapped.get_base_model(), batch.inputs, *given
+                batch.model, unwrapped, function, without_adapter(unwrapped), batch.inputs, *given
             )
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from trainer.libraries.peft import without_adapter
 from trainer.libraries.trl import GroupSteps, PolicySteps
 from trainer.padding_free.answers import token_log_probabilities
-from trainer.padding_free.continuing import RandomSampler, continue_prompts
+from trainer.padding_free.continuing import RandomSampler, Sampler, continue_prompts
 from trainer.training.parts.part import Part, training_precision
 from trainer.training.random_state import random_state_of_whole
 
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from trainer.data.job import Job
+    from trainer.training.rewards.answer_format import AnswerFormat
 
 
 class Policy(PolicySteps, Part):
     """The same answers for the same random numbers, and the same loss, as TRL's RLOO trainer has."""
 
     job: Job
+    # What answers are held to, if to anything.
+    answer_format: AnswerFormat | None = None
     # Whether the library computes the answers by the policy before it trains on them.
     computes_first = True
 
@@ -39,13 +43,16 @@ class Policy(PolicySteps, Part):
     def continue_prompts(self, prompt_ids: list[list[int]]) -> list[list[int]]:
         groups = [(prompt, len(list(same))) for prompt, same in groupby(prompt_ids)]
         prompts = [prompt for prompt, _ in groups]
+        sampler: Sampler = RandomSampler(len(prompt_ids))
+        if self.answer_format is not None:
+            sampler = self.answer_format.sampler(sampler, len(prompt_ids))
         return continue_prompts(
             self.accelerator.unwrap_model(self.model),
             prompts,
             copies=[number for _, number in groups],
             most=[self.max_completion_length] * len(prompts),
             ends=self.eos_token_ids,
-            sampler=RandomSampler(len(prompt_ids)),
+            sampler=sampler,
             step=lambda done: self.job.beat_or_stop(),
         )
 
@@ -86,7 +93,7 @@ class Policy(PolicySteps, Part):
     ) -> tuple[list[Tensor], list[Tensor] | None]:
         """The log-probabilities and entropies of the answers in `rows`, `size` of them at a time; with
         `learns` they have gradients, in training."""
-        inner = self.accelerator.unwrap_model(self.model).get_base_model()
+        inner = without_adapter(self.accelerator.unwrap_model(self.model))
         found, entropies = [torch.empty(0)] * len(rows), [torch.empty(0)] * len(rows)
         # Those with a common beginning in one part.
         order = sorted(range(len(rows)), key=rows.__getitem__)
@@ -95,7 +102,8 @@ class Policy(PolicySteps, Part):
             for start in range(0, len(order), size):
                 part = order[start : start + size]
                 given = [rows[at] for at in part], [prompts[at] for at in part]
-                each, figures_of_part = token_log_probabilities(inner, *given, figures)
+                allowed = self._allowed(*given)
+                each, figures_of_part = token_log_probabilities(inner, *given, figures, allowed)
                 counts = [len(row) - prompt for row, prompt in zip(*given, strict=True)]
                 for at, values in zip(part, each.split(counts), strict=True):
                     found[at] = values
@@ -103,6 +111,14 @@ class Policy(PolicySteps, Part):
                     for at, values in zip(part, figures_of_part[0].split(counts), strict=True):
                         entropies[at] = values
         return found, entropies if figures else None
+
+    def _allowed(self, rows: list[list[int]], prompts: list[int]) -> Tensor | None:
+        """The tokens among which each of an answer was chosen, where not all of them were."""
+        if self.answer_format is None:
+            return None
+        return self.answer_format.allowed(
+            [row[prompt:] for row, prompt in zip(rows, prompts, strict=True)]
+        ).to(self.model.device)
 
     def _look_up(self, rows: list[list[int]]) -> tuple[list[Tensor], list[Tensor] | None]:
         """What is known of `rows`, which the library has shuffled."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.libraries.peft import without_adapter
 from trainer.padding_free.answers import laid_out, rewards_of
 from trainer.training.parts.part import Batch, Loss, Part, training_precision
 
@@ -33,7 +34,7 @@ class RewardLoss(Part):
     rewards: it is given them in place of the model's outputs."""
 
     def loss_of(self, batch: Batch) -> Loss:
-        inner = self.accelerator.unwrap_model(batch.model).get_base_model()
+        inner = without_adapter(self.accelerator.unwrap_model(batch.model))
 
         def judge(**_: object) -> SequenceClassifierOutput:
             from transformers.modeling_outputs import SequenceClassifierOutput

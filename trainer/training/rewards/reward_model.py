@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from trainer.data import rows
 from trainer.kernels.install import install
 from trainer.libraries.datasets import fingerprint
+from trainer.libraries.peft import without_adapter
 from trainer.model import load_report, view
 from trainer.model.tokenizer import load_with_class
 from trainer.padding_free.answers import make_rewards_padding_free, padded_rewards, rewards
-from trainer.padding_free.trial import without_adapter
 from trainer.protocol.durable import write_json
 from trainer.training.arguments import training_arguments
 from trainer.training.parts.part import trainer_class

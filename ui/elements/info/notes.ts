@@ -26,6 +26,8 @@ const notes: Readonly<Record<string, string>> = {
   'Evaluation loss': evaluationLoss,
   'Eval loss': evaluationLoss,
   Gain: 'How much lower the evaluation loss is than that of the base model on the same rows, in percent. Higher is better; zero means that the training taught nothing about new rows.',
+  Score:
+    'The mean scores by the graders of a run, on the same held-out rows as the evaluation loss. Higher is better; lists are ordered by the first grader.',
   'Learning rate':
     'How large each update of the weights is. It rises during warmup and then follows the scheduler.',
   'Gradient norm':

@@ -54,7 +54,7 @@ const views: Readonly<Record<string, (content: Child, element: MarkdownElement) 
   a: (content, { href = '' }) =>
     html`<a href=${href} target="_blank" rel="noreferrer nofollow">${content}</a>`,
   table: (content) =>
-    html`<div class="scroll-box" tabindex="0" role="region" aria-label="Table of the answer"><table>${content}</table></div>`,
+    html`<div class="scroll-box" tabindex="0" role="group" aria-label="Table of the answer"><table>${content}</table></div>`,
   thead: (content) => html`<thead>${content}</thead>`,
   tbody: (content) => html`<tbody>${content}</tbody>`,
   tr: (content) => html`<tr>${content}</tr>`,

@@ -11,7 +11,7 @@ import {
 } from '../../../src/contract/access.ts';
 import { service } from '../../api/service.ts';
 import type { NewKey } from '../../api/types.ts';
-import { textField } from '../../elements/fields.ts';
+import { checkField, textField } from '../../elements/fields.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import { Action } from '../../state/action.ts';
@@ -24,6 +24,7 @@ export class KeyForm extends LightElement {
   @state() private _scope: KeyScope = 'full';
   /** As typed. */
   @state() private _budget: Readonly<Partial<Record<BudgetFigure, string>>> = {};
+  @state() private _recording = false;
   private readonly _action = new Action(this);
   @state() private _made: NewKey | null = null;
 
@@ -31,10 +32,9 @@ export class KeyForm extends LightElement {
     event.preventDefault();
     if (this._action.busy || this._name.trim() === '') return;
     await this._action.run(async () => {
-      const [name, scope] = [this._name, this._scope];
-      this._made = await service.addKey(
-        scope === 'train' ? { name, scope, budget: this._written() } : { name, scope },
-      );
+      const { _name: name, _scope: scope, _recording: recording } = this;
+      const budget = scope === 'train' ? this._written() : undefined;
+      this._made = await service.addKey({ name, scope, budget, recording });
       this._name = '';
       void accessKeys.refresh();
     });
@@ -97,6 +97,9 @@ export class KeyForm extends LightElement {
           </select>
         </div>
         ${this._scope === 'train' ? this._bounds() : nothing}
+        ${checkField('Keep the answers to its requests', this._recording, (on) => {
+          this._recording = on;
+        })}
         <button type="submit" class="primary" ?disabled=${this._action.busy || this._name.trim() === ''}>Add key</button>
       </form>
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not add the key', this._action.error)}

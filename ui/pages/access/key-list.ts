@@ -22,6 +22,16 @@ export class KeyList extends LightElement {
     new Reread(this, accessKeys);
   }
 
+  private async _record({ id, name }: AccessKey, box: HTMLInputElement): Promise<void> {
+    const { checked } = box;
+    await this._action.run(async () => {
+      await service.setRecording(id, checked);
+      toasts.show(`Answers to requests with ${name} are ${checked ? 'kept now' : 'no longer kept'}.`);
+      void accessKeys.refresh();
+    });
+    if (this._action.error !== null) box.checked = !checked;
+  }
+
   private async _revoke({ id, name }: AccessKey): Promise<void> {
     await this._action.run(async () => {
       await service.removeKey(id);
@@ -44,7 +54,13 @@ export class KeyList extends LightElement {
             ? empty('No access keys', 'A key lets another machine, or a program, use this service.')
             : this._table(value)
       }
-      ${this._revoking === null ? nothing : this._dialog(this._revoking)}
+      ${
+        this._revoking !== null
+          ? this._dialog(this._revoking)
+          : this._action.error === null
+            ? nothing
+            : serviceErrorPanel('Could not change the key', this._action.error)
+      }
     </section>`;
   }
 
@@ -57,6 +73,7 @@ export class KeyList extends LightElement {
             <th scope="col" class="spare">ID</th>
             <th scope="col" class="spare">Created</th>
             <th scope="col">Last used</th>
+            <th scope="col" title="Keep the answers to its requests">Record</th>
             <th scope="col"><span class="off-screen">Revoke</span></th>
           </tr>
         </thead>
@@ -67,6 +84,14 @@ export class KeyList extends LightElement {
               <td class="spare"><code>${key.id}</code></td>
               <td class="spare">${formatMoment(key.created_at)}</td>
               <td>${key.last_used_at === null ? 'Never' : formatAgo(key.last_used_at)}</td>
+              <td>
+                <input
+                  type="checkbox"
+                  aria-label="Keep the answers to requests with ${key.name}"
+                  .checked=${key.recording}
+                  @change=${(event: Event) => this._record(key, event.target as HTMLInputElement)}
+                />
+              </td>
               <td class="right">
                 <button
                   type="button"

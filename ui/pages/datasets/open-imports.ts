@@ -63,7 +63,7 @@ export class OpenImports extends LightElement {
     const isBusy = state === 'reading' || state === 'running';
     return html`<li>
       <p class="row between wrap-row">
-        <a href=${importPath(id)}>${nameText(source.name)}</a>${importBadge(state)}
+        <a href=${importPath(id)}>${nameText(source.name)}</a>${importBadge(record)}
       </p>
       ${isBusy ? progressBar(`Import of ${source.name}`, importShare(record)) : nothing}
     </li>`;

@@ -17,6 +17,7 @@ import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
 import { ListOrder } from '../../views/lists/list-order.ts';
 import { sectionTabs } from '../../views/section-tabs.ts';
 import './evaluation-form.ts';
+import './eval-list.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
 /** As many are shown side by side. */
@@ -89,6 +90,7 @@ export class Evaluations extends LightElement {
         <hone-evaluation-form></hone-evaluation-form>
       </section>
       <section class="card" aria-label="Evaluations">${this._body(chosen)}</section>
+      <hone-eval-list></hone-eval-list>
       ${this._dialog()}
     </div>`;
   }

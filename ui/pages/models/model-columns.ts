@@ -4,7 +4,7 @@ import { formatBytes, formatMoment, formatNumber, formatPercent } from '../../el
 import { nameText } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
-import { gainColumn } from '../../views/lists/gain-column.ts';
+import { gainColumn, scoreColumn, scoresView } from '../../views/lists/gain-column.ts';
 import type { ListColumn } from '../../views/lists/list-tools.ts';
 
 /** A column of the list of models. */
@@ -63,6 +63,12 @@ export const modelColumns: readonly ModelColumn[] = [
     ...gainColumn,
     of: ({ gain }) => formatPercent(gain),
     by: ({ gain }) => gain,
+  },
+  {
+    ...number,
+    ...scoreColumn,
+    of: ({ scores }) => scoresView(scores),
+    by: ({ scores }) => Object.values(scores)[0] ?? null,
   },
   {
     ...number,

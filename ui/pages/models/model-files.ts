@@ -19,6 +19,8 @@ const words: Readonly<Record<string, string>> = {
 };
 
 const inAdapter = (name: string) => name.startsWith('adapter/');
+/** What training left, while the files are of something else. */
+const inTrained = (name: string) => name.startsWith('trained/');
 
 /** A model's files with sizes and download links. */
 @customElement('hone-model-files')
@@ -29,7 +31,7 @@ export class ModelFiles extends LightElement {
   @property() path = '';
 
   protected override render(): TemplateResult {
-    const own = this.files.filter(({ name }) => !inAdapter(name));
+    const own = this.files.filter(({ name }) => !inAdapter(name) && !inTrained(name));
     return html`<section class="card" aria-labelledby="files">
       <h2 id="files">Files</h2>
       <ul class="list">
@@ -43,7 +45,14 @@ export class ModelFiles extends LightElement {
               whose width is not a multiple of 256 in a type with more bits.
             </p>`
       }
-      ${this._adapter(this.files.filter(({ name }) => inAdapter(name)))}
+      ${this._folder(
+        'Adapter',
+        this.files.filter(({ name }) => inAdapter(name)),
+      )}
+      ${this._folder(
+        'As it was trained',
+        this.files.filter(({ name }) => inTrained(name)),
+      )}
       <p class="path">
         <code class="wrap"><bdi>${this.path}</bdi></code>
         <hone-copy .text=${this.path} label="Copy path"></hone-copy>
@@ -51,11 +60,11 @@ export class ModelFiles extends LightElement {
     </section>`;
   }
 
-  private _adapter(files: readonly ModelFile[]): TemplateResult | typeof nothing {
+  private _folder(title: string, files: readonly ModelFile[]): TemplateResult | typeof nothing {
     if (files.length === 0) return nothing;
     const size = files.reduce((sum, { bytes }) => sum + bytes, 0);
     return html`<details>
-      <summary>Adapter: ${files.length} files, ${formatBytes(size)}</summary>
+      <summary>${title}: ${files.length} ${files.length === 1 ? 'file' : 'files'}, ${formatBytes(size)}</summary>
       <ul class="list">${files.map((file) => this._file(file))}</ul>
     </details>`;
   }

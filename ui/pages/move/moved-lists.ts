@@ -29,7 +29,7 @@ export function movedJobs(
           (on) => choose(job.id, on),
         )}
         <p class="note wrap">
-          <bdi>${job.model}</bdi>, ${job.method}, ${job.status}, ${formatMoment(job.created_at)}
+          ${nameText(job.model)}, ${job.method}, ${job.status}, ${formatMoment(job.created_at)}
         </p>
         <p class="wrap">${parts(job)}</p>
         ${job.problem === null ? nothing : html`<p class="warning wrap"><bdi>${job.problem}</bdi></p>`}

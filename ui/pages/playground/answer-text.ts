@@ -23,7 +23,7 @@ export class AnswerText extends LightElement {
     const isLaidOut = !this._isRaw && !(this.busy && text.length > longestGrowing);
     return html`${
       !isLaidOut
-        ? html`<p class="wrap answer-text"><bdi>${text}</bdi>${this._caret()}</p>`
+        ? html`<p class="wrap answer-text"><bdi>${this._isRaw ? this.text : text}</bdi>${this._caret()}</p>`
         : json === undefined
           ? html`<div class="answer-text"><hone-markdown .text=${text}></hone-markdown>${this._caret()}</div>`
           : html`<div class="answer-text json-view wrap" dir="ltr">${jsonView(json)}</div>`

@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { Answer } from '../../api/generate.ts';
 import type { Child } from '../../elements/child.ts';
 import { formatCount, formatNumber } from '../../elements/format.ts';
-import { serviceErrorPanel } from '../../elements/parts.ts';
+import { nameText, serviceErrorPanel } from '../../elements/parts.ts';
 import type { Side } from '../../state/playground/exchange.ts';
 import type { Piece } from './differences.ts';
 import './answer-text.ts';
@@ -69,7 +69,7 @@ export function answerView(
   const isEmpty = text === '' && calls.length === 0;
   const isFull = error?.detail.includes('context_length_exceeded') ?? false;
   return html`<div class="answer">
-    <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}<bdi>${side.name}</bdi></p>
+    <p class="eyebrow wrap">${letter === '' ? nothing : html`<b>${letter}</b> · `}${nameText(side.name)}</p>
     <div>
     ${
       reasoning

@@ -19,7 +19,8 @@ export function chartsCard(job: JobDetail, run: Run, group: ChartGroup): Templat
         )}
       </section>`;
   }
-  return html`<section class="card" aria-label="Charts">
+  return html`<section class="card" aria-labelledby="charts">
+      <h2 class="off-screen" id="charts">Charts</h2>
       <hone-chart-toolbar .group=${group}></hone-chart-toolbar>
       ${runCharts(run, group)} ${thinned(run)}
       <p class="note">

@@ -160,7 +160,8 @@ export class Compare extends LightElement {
     const shared = { group: this._group, marks };
     return html`
       ${gone.map(({ jobId, message }) => html`<p class="note" role="status">${jobId}: ${message}</p>`)}
-      <section class="card" aria-label="Charts">
+      <section class="card" aria-labelledby="charts">
+        <h2 class="off-screen" id="charts">Charts</h2>
         <hone-chart-toolbar .group=${this._group}></hone-chart-toolbar>
         ${markLegend(shared.marks)}
         <div class="charts">

@@ -1,4 +1,5 @@
 import { html } from 'lit';
+import { scoresOf } from '../../../src/contract/evaluations.ts';
 import type { RunOrder } from '../../../src/contract/jobs.ts';
 import type { Job } from '../../api/types.ts';
 import {
@@ -12,7 +13,7 @@ import {
 import { modelName, nameText, stateBadge } from '../../elements/parts.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { tagList } from '../../views/identity.ts';
-import { gainColumn } from '../../views/lists/gain-column.ts';
+import { gainColumn, scoreColumn, scoresView } from '../../views/lists/gain-column.ts';
 import type { ListColumn } from '../../views/lists/list-tools.ts';
 
 const text = { right: false, usual: true, spare: '' } as const;
@@ -44,6 +45,7 @@ export const runColumns: readonly (ListColumn<Job> & { readonly key: RunOrder })
     ...gainColumn,
     of: (job) => formatPercent(job.gain),
   },
+  { ...number, ...scoreColumn, of: (job) => scoresView(scoresOf(job.metrics ?? {})) },
   {
     ...number,
     key: 'duration',

@@ -1,4 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { trackers } from '../../../src/contract/training/trackers.ts';
+import type { Event } from '../../api/frames.ts';
 import type { Identity, JobDetail } from '../../api/types.ts';
 import { formatMoment } from '../../elements/format.ts';
 import { modelName, stateBadge } from '../../elements/parts.ts';
@@ -27,7 +29,7 @@ export function runHead(job: JobDetail, run: Run, buttons: TemplateResult): Temp
             · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${modelName(job.model_name)}
           </p>
           <hone-run-rows .jobId=${job.job_id}></hone-run-rows>
-          ${descent(job)}
+          ${descent(job)} ${trackerLinks(run.events)}
         </div>
         <div class="actions">${stateBadge(job.state)} ${buttons} ${copyLink()}</div>
       </header>`;
@@ -39,6 +41,22 @@ function descent({ sweep_id: sweep, job_id, model_id }: JobDetail): TemplateResu
   if (sweep === null && found === null) return nothing;
   return html`<p class="muted">
     ${sweep === null ? nothing : html`Trial of <a href=${sweepPath(sweep)}>${sweep}</a>`}${sweep === null || found === null ? nothing : ' · '}${found === null ? nothing : html`Evaluations: ${found}`}
+  </p>`;
+}
+
+/** Where trackers have the run, as far as a browser can open it. */
+function trackerLinks(events: readonly Event[]): TemplateResult | typeof nothing {
+  const urls = new Map(
+    events.flatMap((event) =>
+      event.type === 'log' && event.tracker !== undefined && event.url !== undefined
+        ? [[event.tracker, event.url]]
+        : [],
+    ),
+  );
+  if (urls.size === 0) return nothing;
+  return html`<p class="muted">
+    Figures in
+    ${[...urls].map(([name, url], at) => html`${at === 0 ? nothing : ', '}<a href=${url} target="_blank" rel="noreferrer">${trackers[name].label}</a>`)}
   </p>`;
 }
 

@@ -43,7 +43,8 @@ export function runSamples(run: Run): TemplateResult {
       'Add “Sample prompts” when you start a run to see how the answers change during training.',
     );
   }
-  return html`<div class="samples">
+  return html`<h2 class="off-screen">Samples</h2>
+    <div class="samples">
     ${[...prompts].map(
       ([prompt, stretches]) => html`<article class="sample">
         <h3 class="wrap"><bdi>${prompt}</bdi></h3>

@@ -2,6 +2,7 @@ import { html, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import './bin.ts';
 import './hub-token.ts';
+import './judge-keys.ts';
 import { formatNumber } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { figure, option, skeleton } from '../../elements/parts.ts';
@@ -70,6 +71,10 @@ export class SettingsPage extends LightElement {
       <section class="card" aria-labelledby="hub">
         <h2 id="hub">Hub</h2>
         <hone-hub-token></hone-hub-token>
+      </section>
+      <section class="card" aria-labelledby="judges">
+        <h2 id="judges">Judges</h2>
+        <hone-judge-keys></hone-judge-keys>
       </section>
       <section class="card" aria-labelledby="bin">
         <h2 id="bin">Bin</h2>

@@ -1,4 +1,5 @@
 import type { PresetName } from '../../../src/contract/training/presets.ts';
+import type { TrackerName } from '../../../src/contract/training/trackers.ts';
 import type { Choices } from '../../api/types.ts';
 import { readStored, writeStored } from '../local-storage.ts';
 import { Store } from '../store.ts';
@@ -23,6 +24,9 @@ export interface Draft {
   readonly settings: Readonly<Record<string, string>>;
   /** The GGUF types to export; `null` for the default. */
   readonly quantizations: Choices['quantizations'] | null;
+  /** The trackers that get the figures, and the project there; empty for the service's own. */
+  readonly reportTo: readonly TrackerName[];
+  readonly project: string;
 }
 
 const initial: Draft = {
@@ -38,6 +42,8 @@ const initial: Draft = {
   preset: 'balanced',
   settings: {},
   quantizations: null,
+  reportTo: [],
+  project: '',
 };
 
 /** The draft, kept in local storage. */

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
+import { minimumRows } from '../../../src/contract/rows.ts';
 import { service } from '../../api/service.ts';
 import type { Import, ImportMapping } from '../../api/types.ts';
 import { formatCount } from '../../elements/format.ts';
@@ -11,7 +12,7 @@ import { Watch } from '../../state/store.ts';
 import { emptyDraft, importFields, keptColumns, type MappingDraft, mappingOf } from './import-fields.ts';
 import { importCount } from './import-problems.ts';
 import { importSamples } from './import-samples.ts';
-import { detectedName, targetName } from './import-words.ts';
+import { detectedName, hasTooFewRows, targetName } from './import-words.ts';
 
 /** The file name of a dataset that is called `text`. */
 function jsonlName(text: string): string {
@@ -66,6 +67,12 @@ export class ImportForm extends LightElement {
   private get _mapping(): ImportMapping | null | undefined {
     if (this._target === null) return this._detected === null ? undefined : null;
     return mappingOf(this._target, this._fields, this._draft);
+  }
+
+  /** Why it cannot be started; empty if it can. */
+  private get _hindrance(): string {
+    if (hasTooFewRows(this.record)) return `A dataset has at least ${minimumRows} rows.`;
+    return this._mapping === undefined ? 'Choose a column for each field.' : '';
   }
 
   /** Takes the rows of another list. */
@@ -208,8 +215,8 @@ export class ImportForm extends LightElement {
       </div>
       <label class="check"><input type="checkbox" name="skip" /> Skip invalid rows</label>
       <div class="row">
-        <button type="submit" class="primary" data-next ?disabled=${this._mapping === undefined}>Start import</button>
-        <span class="muted" role="status">${this._mapping === undefined ? 'Choose a column for each field.' : this._action.busy ? 'Reading…' : ''}</span>
+        <button type="submit" class="primary" data-next ?disabled=${this._hindrance !== ''}>Start import</button>
+        <span class="muted" role="status">${this._hindrance || (this._action.busy ? 'Reading…' : '')}</span>
       </div>
     </form>`;
   }

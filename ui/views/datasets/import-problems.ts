@@ -60,13 +60,14 @@ const reasons = (leftOut: Import['left_out']): TemplateResult | typeof nothing =
 const rowsIn = (count: number) => (count === 1 ? '1 row' : `${formatCount(count)} rows`);
 const rowsOf = ({ total_problems: total }: Import) => rowsIn(total);
 
-function problemTable({ problems, total_problems: total, container }: Import): TemplateResult {
+function problemTable(record: Import): TemplateResult {
+  const { problems, total_problems: total } = record;
   const shown = problems.slice(0, shownProblems);
   return html`<div class="scroll-box" tabindex="0" role="region" aria-label="Faults of the source">
       <table class="rows">
         <thead>
           <tr>
-            <th scope="col" class="right">${rowUnit(container)}</th>
+            <th scope="col" class="right">${rowUnit(record)}</th>
             <th scope="col">Column</th>
             <th scope="col">Fault</th>
           </tr>

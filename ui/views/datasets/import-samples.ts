@@ -11,7 +11,7 @@ const cellLimit = 120;
 /** The first rows of the source as a table, its used columns marked, and what the import makes of them. */
 export function importSamples(record: Import): TemplateResult {
   const { samples } = record;
-  const unit = rowUnit(record.container);
+  const unit = rowUnit(record);
   const uses = usesOf(record);
   const names = columnsOf(record);
   const left = names.filter((name) => !uses.has(name));
@@ -51,7 +51,7 @@ export function importSamples(record: Import): TemplateResult {
     <ol class="import-samples">
       ${samples.map(
         ({ row, after, problem }) => html`<li class="import-side" aria-label="${unit} ${row}">
-          <h3>${unit} ${formatCount(row)} <span class="muted">becomes</span></h3>
+          <h2>${unit} ${formatCount(row)} <span class="muted">becomes</span></h2>
           ${problem === null ? nothing : html`<p class="fault wrap"><bdi>${problem}</bdi></p>`}
           ${after == null ? (problem === null ? html`<p class="muted">Choose a column for each field.</p>` : nothing) : rowFields(after, null, textLimit)}
         </li>`,

@@ -116,7 +116,7 @@ export class ImportView extends LightElement {
     return html`<header class="page-head">
         <div>
           ${this.embedded ? nothing : html`<p class="eyebrow">Import</p>`} ${this._heading(nameText(record.source.name))}
-          <p role="status">${importBadge(record.state)}</p>
+          <p role="status">${importBadge(record)}</p>
         </div>
         <div class="actions">
           ${

@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from 'lit';
-import type { RowShape } from '../../../src/contract/rows.ts';
+import { minimumRows, type RowShape } from '../../../src/contract/rows.ts';
 import type { Import } from '../../api/types.ts';
 import { formatBytes } from '../../elements/format.ts';
 
@@ -23,6 +23,7 @@ const shapes: Readonly<Record<string, string>> = {
   'input-output': 'inputs with outputs',
   'question-answer': 'questions with answers in a context',
   preference: 'preferences',
+  'unpaired-preference': 'answers labelled good or bad',
   text: 'plain text',
   prompt: 'prompts',
 };
@@ -31,6 +32,7 @@ const targets: Readonly<Record<RowShape, string>> = {
   'input-output': 'Inputs with outputs',
   'question-answer': 'Questions answered from a context',
   preference: 'Preferences',
+  'unpaired-preference': 'Answers labelled good or bad',
   messages: 'Conversations',
   text: 'Plain text',
   prompt: 'Prompts, for graders',
@@ -49,9 +51,8 @@ export function detectedFile(container: string | null, compression: string | nul
   return `${format}${compression === null ? '' : `, compressed with ${compression}`}${bytes > 0 ? `, ${formatBytes(bytes)}` : ''}.`;
 }
 
-/** What a row of a source is told by: its number in a table, else its line. */
-export const rowUnit = (container: string | null) =>
-  container === 'parquet' || container === 'arrow' ? 'Row' : 'Line';
+/** What a row of a source is told by: its number, or its line. */
+export const rowUnit = ({ unit }: Import) => (unit === 'row' ? 'Row' : 'Line');
 
 /** What was detected, in one line. */
 export function detectedLine(record: Import): string {
@@ -75,9 +76,18 @@ const stateWords: Readonly<Record<Import['state'], string>> = {
   cancelled: 'Cancelled',
 };
 
+/** Whether a source has fewer rows than a dataset must have. */
+export const hasTooFewRows = ({ row_count: counted }: Import): boolean =>
+  counted !== null && counted.is_exact && counted.rows < minimumRows;
+
 /** A coloured badge with the state of an import. */
-export const importBadge = (state: Import['state']): TemplateResult =>
-  html`<span class="badge" data-state=${state === 'proposed' ? 'queued' : state}>${stateWords[state]}</span>`;
+export function importBadge(record: Import): TemplateResult {
+  const { state } = record;
+  if (state !== 'proposed') return html`<span class="badge" data-state=${state}>${stateWords[state]}</span>`;
+  return hasTooFewRows(record)
+    ? html`<span class="badge" data-state="failed">Too few rows</span>`
+    : html`<span class="badge" data-state="queued">${stateWords[state]}</span>`;
+}
 
 /** How much of a source is downloaded or read, in percent; `null` if that is not known. */
 export function importShare({ state, source, progress }: Import): number | null {

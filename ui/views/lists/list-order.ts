@@ -9,7 +9,7 @@ export interface Order {
 }
 
 /** What is looked at from the highest down. */
-const highFirst: readonly string[] = ['gain'];
+const highFirst: readonly string[] = ['gain', 'score'];
 
 /** The order of a list, which the address holds: `sort=size`, or `sort=-size` from high to low. */
 export class ListOrder {

@@ -151,7 +151,7 @@ export function runCharts(run: Run, group: ChartGroup): TemplateResult {
 const shares = ['mean_token_accuracy', 'rewards/accuracies', 'accuracy', 'reward_accuracy'];
 
 /** A metric's formatted value. */
-export function metricText(key: string, value: number | null | undefined, digits = 4): string {
+export function metricText(key: string, value: number | null | undefined, digits = 3): string {
   return shares.includes(key) && value != null ? formatPercent(value, digits) : formatNumber(value, digits);
 }
 

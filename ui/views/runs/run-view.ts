@@ -43,7 +43,7 @@ function phaseDetail({
 }: Job): TemplateResult | typeof nothing {
   const percent = share === null || phase === 'train' ? '' : `${Math.floor(100 * share)}%`;
   if (!detail && percent === '') return nothing;
-  return html`<span>${detail ? html`<bdi>${detail}</bdi>` : nothing}${detail && percent !== '' ? ' · ' : ''}${percent}${end === null ? '' : ' ·'}</span>`;
+  return html`<span>${detail ? html`<bdi>${detail}</bdi>` : nothing}${detail && percent !== '' ? ' · ' : ''}${percent}${end === null ? nothing : html`<span class="dot"> ·</span>`}</span>`;
 }
 
 /** How a run ended; the cause of a failure is shown separately. */

@@ -14,7 +14,7 @@ export class DropOverlay extends LightElement {
 
   protected override render(): TemplateResult | typeof nothing {
     if (!held.value || document.querySelector(uploadTag) !== null) return nothing;
-    return html`<div class="drop-overlay"><p class="drop" data-over="yes">Drop the files to add them as datasets</p></div>`;
+    return html`<div class="drop-overlay" role="status"><p class="drop" data-over="yes">Drop the files to add them as datasets</p></div>`;
   }
 }
 

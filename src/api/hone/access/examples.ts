@@ -4,6 +4,7 @@ const accessKey = {
   scope: 'full',
   budget: null,
   used: null,
+  recording: false,
   created_at: '2026-11-21T12:00:00.000Z',
   last_used_at: '2026-11-21T12:04:00.000Z',
 };
@@ -24,6 +25,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     last_used_at: null,
     key: 'hone_4f9a02c7_Q2xpbWIgdGhlIGhpbGwsIHNlZSB0aGUgc2VhIGFnYWk',
   },
+  'PATCH /api/keys/{id}': { ...accessKey, recording: true },
   'DELETE /api/keys/{id}': { status: 'deleted', message: 'Access key 4f9a02c7 was removed' },
   'GET /api/session': signedOut,
   'POST /api/session': { ...signedOut, signed_in: true, key_name: 'laptop', scope: 'full' },

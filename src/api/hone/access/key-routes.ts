@@ -32,6 +32,19 @@ export function keyRoutes({ accessKeys, budgets: { usedBy } }: Services) {
       },
     }),
     route({
+      method: 'PATCH',
+      path: '/api/keys/{id}',
+      tag,
+      summary: 'Keep the answers to the requests of an access key, or no longer',
+      body: s.recordingBody,
+      bodyExample: { recording: true },
+      responses: {
+        200: { description: 'The key', schema: s.key },
+        404: { description: 'Key not found', schema: errorBody },
+      },
+      handle: ({ params, body }) => presentKey(accessKeys.setRecording(params.id, body.recording), usedBy),
+    }),
+    route({
       method: 'DELETE',
       path: '/api/keys/{id}',
       tag,

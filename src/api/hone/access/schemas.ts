@@ -20,8 +20,11 @@ export const keyBody = v.strictObject({
   scope: v.optional(v.picklist(keyScopeNames, `must be one of ${keyScopeNames.join(', ')}`), 'full'),
   /** Only of the scope `train`, which needs one. */
   budget: v.optional(v.intersect([v.strictObject(figures(figure)), notList])),
+  /** Keeps the answers to its requests. */
+  recording: v.optional(v.boolean(), false),
 });
-const key = v.object({
+export const recordingBody = v.strictObject({ recording: v.boolean() });
+export const key = v.object({
   /** The public part of the key. */
   id: v.string(),
   name: v.string(),
@@ -29,6 +32,8 @@ const key = v.object({
   budget: v.nullable(v.object(figures(figure))),
   /** What it has used of its budget. */
   used: v.nullable(v.object(figures(v.number()))),
+  /** Whether the answers to its requests are kept, unless one says `store: false`. */
+  recording: v.boolean(),
   created_at: v.string(),
   /** To the minute; `null` before the first use. */
   last_used_at: v.nullable(v.string()),

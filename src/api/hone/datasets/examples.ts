@@ -61,6 +61,11 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'GET /api/datasets/{name}': dataset,
   'POST /api/datasets/{name}/rows': dataset,
+  'POST /api/datasets/{name}/answers': {
+    ...stored,
+    added: 12,
+    skipped: { no_correction: 3, unrated: 0, rated_down: 0, cut_off: 0, no_text: 0, duplicate: 1 },
+  },
   'PATCH /api/datasets/{name}/rows': edited,
   'PATCH /api/datasets/{name}/flags': edited,
   'POST /api/datasets/{name}/cleaning': { ...edited, removed_rows: 3, changed_rows: 0 },

@@ -4,6 +4,7 @@ import { exportTaskStates, logKinds, modelActions, pushStates } from '../../../c
 import { jobStates, phaseNames } from '../../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, engineNames, journalLines } from '../../../contract/journal.ts';
 import { sweepStates } from '../../../contract/sweeps.ts';
+import { trackerNames } from '../../../contract/training/trackers.ts';
 import { exportOutcome, fieldSchemas } from '../../../domain/job-record/job.ts';
 import { modelDownload } from '../base-models/schemas.ts';
 import { identity } from '../identity.ts';
@@ -89,7 +90,7 @@ export const evalFrame = v.strictObject({
   ...evalFields,
 });
 
-/** A job event: a warning, a checkpoint, a sample answer, a resume, or what the workers run on. */
+/** A job event: a warning, a checkpoint, a sample answer, a resume, what the workers run on, or where a tracker has the run. */
 export const logFrame = v.strictObject({
   ...ofJob,
   type: v.literal('log'),
@@ -115,6 +116,9 @@ export const logFrame = v.strictObject({
   /** For engines: what a run with several workers trains on; the cluster's nodes with the workers of each. */
   name: v.optional(v.picklist(engineNames)),
   nodes: v.optional(v.nullable(v.record(v.string(), v.nullable(number)))),
+  /** For trackers: which one, and the address of the run there, if a browser can open it. */
+  tracker: v.optional(v.picklist(trackerNames)),
+  url: v.optional(v.string()),
 });
 
 /** A file written by a job's export. */

@@ -7,8 +7,13 @@ const grader = {
   updated_at: '2026-11-28T12:00:00.000Z',
 };
 
+const urls = { urls: ['https://api.openai.com/v1'] };
+
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
+  'GET /api/judge_keys': urls,
+  'PUT /api/judge_keys': urls,
+  'DELETE /api/judge_keys': { urls: [] },
   'GET /api/graders': { graders: [grader] },
   'POST /api/graders': grader,
   'GET /api/graders/{name}': grader,

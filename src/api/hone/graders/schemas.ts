@@ -14,6 +14,26 @@ export const grader = v.object({
 export const graderList = v.object({ graders: v.array(grader) });
 export type Grader = v.InferOutput<typeof grader>;
 
+const url = v.pipe(
+  v.string(),
+  v.trim(),
+  v.minLength(1, 'must not be empty'),
+  v.maxLength(2048),
+  v.description('The base_url of graders, such as https://api.openai.com/v1.'),
+);
+export const judgeKey = v.strictObject({
+  url,
+  key: v.pipe(
+    v.string(),
+    v.trim(),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(4096),
+    v.regex(/^[\x21-\x7e]*$/, 'must be a key, such as sk-…'),
+  ),
+});
+export const judgeKeyQuery = v.object({ url });
+export const judgeKeys = v.object({ urls: v.array(v.string()) });
+
 const item = v.intersect([v.record(v.string(), v.unknown()), notList]);
 const call = v.object({
   type: v.optional(v.literal('function'), 'function'),

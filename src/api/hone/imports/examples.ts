@@ -6,6 +6,7 @@ const proposedImport = {
   state: 'proposed',
   source: { kind: 'upload', name: 'support.csv', size_bytes: 41_230 },
   container: 'csv',
+  unit: 'line',
   compression: null,
   rows_at: null,
   lists: [],

@@ -10,6 +10,7 @@ export function presentImport({ id, state, source, proposal, progress, ...record
     state,
     source: { kind: source.kind, name: source.name, size_bytes: source.sizeBytes },
     container: proposal?.container ?? null,
+    unit: proposal?.unit ?? 'line',
     compression: proposal?.compression ?? null,
     rows_at: proposal?.rows_at ?? null,
     lists: proposal?.lists ?? [],

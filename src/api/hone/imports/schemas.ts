@@ -94,6 +94,8 @@ export const importRecord = v.object({
   source: v.object({ kind: v.picklist(sourceKinds), name: v.string(), size_bytes: count }),
   /** `jsonl`, `json` (an array), `csv`, `tsv`, `parquet` or `arrow`; `null` until the source has been read. */
   container: text,
+  /** What `row` and `line` count: rows in tables, and in JSON that is in one line. */
+  unit: v.picklist(['line', 'row']),
   compression: text,
   /** The keys of one JSON object under which the rows were found, with dots. */
   rows_at: text,
@@ -130,7 +132,7 @@ export const importRecord = v.object({
   progress,
   /** The dataset that was made. */
   dataset: text,
-  /** The first 100 of `total_problems`. `line` is the number of the row in Parquet. */
+  /** The first 100 of `total_problems`. */
   problems: v.array(v.object({ line: v.nullable(v.number()), column: text, message: v.string() })),
   total_problems: count,
   /** Of an import that has ended. */

@@ -140,6 +140,11 @@ const presentVerdict = ({
       general_loss: generalLoss,
       loss,
     })),
+    checkpoints: retention.checkpoints.map(({ step, generalLoss, loss }) => ({
+      step,
+      general_loss: generalLoss,
+      loss,
+    })),
   },
   prompts: prompts.map((prompt) => ({ ...prompt, checkpoints: [...prompt.checkpoints] })),
 });

@@ -160,6 +160,10 @@ const verdict = v.object({
           loss: v.nullable(v.number()),
         }),
       ),
+      /** The same at kept checkpoints. */
+      checkpoints: v.array(
+        v.object({ step: v.number(), general_loss: v.number(), loss: v.nullable(v.number()) }),
+      ),
     }),
   ),
   prompts: v.array(

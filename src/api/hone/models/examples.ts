@@ -29,6 +29,7 @@ const catalogued = {
   path: `/home/ada/.local/share/hone/model_checkpoints/${job.model_id}`,
   eval_loss: 0.42,
   gain: 0.8,
+  scores: { brief: 0.9 },
 };
 const exportUnderway = {
   ...exported,
@@ -52,8 +53,19 @@ const exportUnderway = {
   },
 };
 
+const alias = {
+  name: 'support@live',
+  model: 'Qwen3-0.6B-support',
+  moved_at: '2026-11-21T12:00:00.000Z',
+  history: [{ model: 'Qwen3-0.6B-support-1', moved_at: '2026-11-14T09:30:00.000Z' }],
+};
+
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
+  'GET /api/aliases': { aliases: [alias] },
+  'POST /api/aliases': alias,
+  'POST /api/aliases/{name}/undo': { ...alias, ...alias.history[0], history: [] },
+  'DELETE /api/aliases/{name}': { status: 'deleted', message: 'The alias support@live was deleted' },
   'GET /api/catalog': { models: [catalogued] },
   'GET /api/catalog/facets': facets,
   'PATCH /api/catalog/{model_id}': catalogued,

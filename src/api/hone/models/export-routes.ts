@@ -18,7 +18,7 @@ function figuresOf(file: VerifiedFile | undefined) {
 }
 
 /** The GGUF files of a kept model: what became of them, and making them again or in other types. */
-export function modelExportRoutes({ exporter, models }: Services) {
+export function modelExportRoutes({ checkpoints, exporter, models }: Services) {
   const present = async (model: Model) => {
     // At the same moment as the model was read: an export that ends during the wait would have no files yet.
     const underway = exporter.underway(model);
@@ -53,18 +53,24 @@ export function modelExportRoutes({ exporter, models }: Services) {
       method: 'POST',
       path,
       tag,
-      summary: 'Export a model again, or to other types, from its adapter; progress is sent as export frames',
+      summary:
+        'Export a model again, to other types, at a strength of its adapter or from a checkpoint; progress is sent as export frames',
       body: s.exportBody,
       bodyExample: { quantizations: ['Q4_K_M', 'F16'] },
       responses: {
         202: { description: 'It has begun, or waits for its turn', schema: s.modelExport },
         400: { description: 'Invalid request, or the adapter is missing', schema: errorBody },
-        404: noModel,
+        404: { description: 'Model or checkpoint not found', schema: errorBody },
         409: conflict,
         507: fullDisk,
       },
-      handle: async ({ params, body }) => {
-        const model = await exporter.start(params.model_id, body.quantizations);
+      handle: async ({ params, body: { quantizations = [], strength, checkpoint = null } }) => {
+        const { modelId } = models.find(params.model_id);
+        const isAsItIs = strength === undefined && checkpoint === null;
+        const from =
+          checkpoint === null ? null : await checkpoints.find(checkpoints.jobOf(modelId), checkpoint);
+        const choice = { strength: strength ?? 1, checkpoint, checkpointDir: from?.folder ?? null };
+        const model = await exporter.start(modelId, quantizations, isAsItIs ? undefined : choice);
         return Reply.json(202, await present(model));
       },
     }),

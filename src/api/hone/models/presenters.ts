@@ -1,3 +1,4 @@
+import { scoresOf } from '../../../contract/evaluations.ts';
 import type { Verification } from '../../../contract/journal.ts';
 import { jobName } from '../../../domain/job-record/job.ts';
 import type { ModelFile } from '../../../domain/models/downloads.ts';
@@ -22,6 +23,7 @@ export function presentCatalogued(model: ListedModel) {
     path: model.path,
     eval_loss: (model.metrics.eval_loss as number | null | undefined) ?? null,
     gain: model.gain,
+    scores: scoresOf(model.metrics),
   };
 }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { quantizationTypes } from '../../../contract/models/quantizations.ts';
 import { exportedFile, exportOutcome, exportReasons, verification } from '../../../domain/job-record/job.ts';
+import { scaleBound, stepBound } from '../../../domain/playground/generation-bounds.ts';
 import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
 import { exportTaskFields } from '../frames/schemas.ts';
@@ -13,13 +14,32 @@ export const cardQuery = v.object({
   repo_name: v.pipe(v.string(), v.maxLength(200, 'must have at most 200 characters')),
 });
 export const quantizeBody = v.object({ type });
-export const exportBody = v.strictObject({
-  quantizations: v.pipe(
-    v.array(type),
-    v.minLength(1, 'must name at least one type'),
-    v.check((types) => new Set(types).size === types.length, 'must name each type once'),
+export const exportBody = v.pipe(
+  v.strictObject({
+    quantizations: about(
+      v.optional(
+        v.pipe(
+          v.array(type),
+          v.minLength(1, 'must name at least one type'),
+          v.check((types) => new Set(types).size === types.length, 'must name each type once'),
+        ),
+      ),
+      'With a strength or a checkpoint the types that there are are made, too.',
+    ),
+    strength: about(
+      v.optional(v.pipe(scaleBound, v.gtValue(0, 'must be more than 0'))),
+      'What the change of the adapter is multiplied by, as scale in /api/generate; 1 with a checkpoint alone.',
+    ),
+    checkpoint: about(
+      v.optional(stepBound),
+      'The step of the kept checkpoint whose adapter is taken; with a strength alone the adapter is that of the end of the training.',
+    ),
+  }),
+  v.check(
+    (body) => Object.values(body).some((value) => value !== undefined),
+    'must have quantizations, strength or checkpoint',
   ),
-});
+);
 export const modelExport = v.object({
   ...exportReasons,
   /** Those that there are, and those that the latest export failed to make. */
@@ -70,6 +90,8 @@ export const catalogued = v.object({
   eval_loss: v.nullable(v.number()),
   /** How much lower that is than the base model's, as a share of it; `null` after the job was deleted. */
   gain: v.nullable(v.number()),
+  /** The scores by the graders of its run on these rows, by their names. */
+  scores: v.record(v.string(), v.number()),
 });
 export const catalog = v.object({ models: v.array(catalogued) });
 export const lineage = v.object({

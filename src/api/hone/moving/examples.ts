@@ -27,6 +27,7 @@ const move = {
       seed: 7,
       suffix: 'support',
       grader: null,
+      response_format: null,
       training_file: 'file-9f3c',
       validation_file: null,
       result_files: ['file-51ab'],

@@ -21,7 +21,9 @@ export const reportPage = (
 <h1><bdi>${title}</bdi></h1>
 ${header}
 </header>
+<main>
 ${sections.flatMap((section) => (section === null ? [] : [section]))}
+</main>
 <footer><p>Made by Hone.</p></footer>
 </body>
 </html>

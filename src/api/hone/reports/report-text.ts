@@ -3,9 +3,9 @@ import { settings as knownSettings } from '../../../contract/settings.ts';
 /** A moment to the minute. */
 export const momentOf = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
-/** A figure with four digits. */
+/** A figure with three digits. */
 export const numberOf = (value: number | null | undefined) =>
-  value == null ? '–' : String(Number(value.toPrecision(4)));
+  value == null ? '–' : String(Number(value.toPrecision(3)));
 
 /** What the page calls a setting. */
 export const settingLabel = (name: string) =>

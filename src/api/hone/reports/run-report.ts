@@ -1,4 +1,5 @@
 import { isOfGrader } from '../../../contract/evaluations.ts';
+import { chosenText } from '../../../contract/models/chosen-text.ts';
 import { lossText } from '../../../contract/training/loss-text.ts';
 import { metricName } from '../../../contract/training/metric-names.ts';
 import type { DataDigest } from '../../../domain/job-record/data-digest.ts';
@@ -33,7 +34,7 @@ export function runReport({ job, series, data }: RunFacts, hasRows: boolean): st
       markup`<p>${job.job_id} · ${job.state} · started ${momentOf(job.started_at ?? job.created_at)}</p>
 <p>${job.task} on <bdi>${withoutFolders(job.dataset)}</bdi> · ${job.strategy} · base <bdi>${withoutFolders(job.model_name)}</bdi></p>`,
     ],
-    verdict === null ? null : verdictOf(verdict),
+    verdict === null ? null : verdictOf(verdict, job.export),
     verdict === null || !hasRows
       ? null
       : markup`<section><h2>Answers</h2>${verdict.prompts.map(promptOf)}</section>`,
@@ -52,12 +53,16 @@ export function runReport({ job, series, data }: RunFacts, hasRows: boolean): st
 
 const row = (name: string, value: string): TableRow => ({ name, values: [value] });
 
-function verdictOf({ loss, metric, judgement, retention, verified, reason }: Verdict): Markup {
+function verdictOf(
+  { loss, metric, judgement, retention, verified, reason }: Verdict,
+  exported: Detail['export'],
+): Markup {
   const change = (
     name: string,
     { base, tuned }: { base: number | null; tuned: number },
     text: (value: number) => string,
   ) => markup`<li>${name}: ${base === null ? '' : `${text(base)} → `}<b>${text(tuned)}</b></li>`;
+  const of = exported?.chosen == null ? null : `The files have ${chosenText(exported.chosen)}.`;
   const told = [
     ...(loss === null ? [] : [change('Evaluation loss', loss, lossText)]),
     ...(metric === null ? [] : [change(metricName(metric.name), metric, numberOf)]),
@@ -70,7 +75,7 @@ ${metric !== null && isOfGrader(metric.name) ? told.reverse() : told}
 ${retention && change('Loss on general text', retention.loss, lossText)}
 ${verified === null ? null : markup`<li>${verified ? 'The exported file has the trained weights.' : 'The exported file was not verified.'}</li>`}
 </ul>
-${[...judgement.notes, reason, retention?.advice].filter((note) => note != null).map((note) => markup`<p class="note">${withoutFolders(note)}</p>`)}
+${[...judgement.notes, reason, retention?.advice, of].filter((note) => note != null).map((note) => markup`<p class="note">${withoutFolders(note)}</p>`)}
 </section>`;
 }
 

@@ -10,7 +10,7 @@ import {
   type Trial,
   trialJobName,
 } from '../../../domain/sweeps/sweep.ts';
-import { sweepExample, sweepRequest } from '../../../domain/sweeps/sweep-request.ts';
+import { asAsked, sweepExample, sweepRequest } from '../../../domain/sweeps/sweep-request.ts';
 import { trainingPaths } from '../../../domain/training/training-request.ts';
 import { AppError } from '../../../errors.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
@@ -127,7 +127,7 @@ function presentSweep(sweep: Sweep): s.Sweep {
   const { trialsDone, request } = sweep;
   return {
     ...presentSummary(sweep),
-    request,
+    request: asAsked(request),
     space: sweep.space as s.Sweep['space'],
     seed: sweep.seed,
     trials_started: trialsDone.map(presentTrial),
@@ -136,6 +136,6 @@ function presentSweep(sweep: Sweep): s.Sweep {
       planned: trialsDone.reduce((sum, { totalSteps }) => sum + (totalSteps ?? 0), 0),
     },
     importance: sweepImportance(sweep),
-    best_request: best === null ? null : requestWith(sweep, best.parameters),
+    best_request: best === null ? null : asAsked(requestWith(sweep, best.parameters)),
   };
 }

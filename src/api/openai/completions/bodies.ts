@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { lengthBound, maximumLength, promptBound } from '../../../domain/playground/generation-bounds.ts';
 import { maximumPromptBytes, type PlaygroundRequest } from '../../../domain/playground/playground.ts';
 import { about } from '../../../http/openapi.ts';
+import { metadata } from '../fine-tuning/job-schemas.ts';
 import { notList, or, unsupported } from '../schemas.ts';
 import { common, defaults, only, wholeBetween } from './common-fields.ts';
 import { isBegun, messages } from './messages.ts';
@@ -35,9 +36,9 @@ export const chatBody = v.pipe(
     logprobs: or(v.boolean()),
     top_logprobs: or(wholeBetween(0, 20)),
     response_format: or(responseFormat),
+    store: about(or(v.boolean()), 'Keeps the request and its answer, for GET /v1/chat/completions.'),
+    metadata: or(metadata),
     // Accepted, because they change no answer.
-    metadata: or(v.intersect([v.record(v.string(), v.unknown()), notList])),
-    store: only(false, 'must be false: answers are not stored'),
     service_tier: or(v.string()),
     parallel_tool_calls: or(v.boolean()),
     safety_identifier: or(v.string()),

@@ -142,6 +142,7 @@ const endOf = (answer: PlaygroundAnswer) => ({
  * @param modelName the model as named in the request, repeated in every object.
  * @param requests one for each prompt.
  * @param count the number of choices of each of them.
+ * @param keep gets the full response once it is complete, unless the client has left.
  * @returns the body, or `undefined` if it was streamed.
  */
 export async function complete<C extends object, L extends object>(
@@ -152,6 +153,7 @@ export async function complete<C extends object, L extends object>(
   count: number,
   spelling: Spelling<C, L>,
   stream: { readonly includeUsage: boolean } | null,
+  keep?: (completion: Completion<C, L>) => void,
 ): Promise<Completion<C, L> | undefined> {
   const all = requests.flatMap((request) => repeated(request, count));
   const head = {
@@ -159,23 +161,25 @@ export async function complete<C extends object, L extends object>(
     created: Math.floor(Date.now() / 1000),
     model: modelName,
   };
-  if (stream === null) {
-    const results = await generateTogether(playground, all, exchange.signal).catch((error) => {
-      throw namingInput(error, spelling.input);
-    });
-    const choices = results.map((result, index) => ({
+  const wholeOf = (results: readonly PlaygroundAnswer[]): Completion<C, L> => ({
+    ...head,
+    object: spelling.object,
+    choices: results.map((result, index) => ({
       index,
       ...spelling.whole(result),
       logprobs: result.tokens === undefined ? null : spelling.createLogprobs()(result.tokens),
       ...endOf(result),
-    }));
-    return {
-      ...head,
-      object: spelling.object,
-      choices,
-      usage: usageOf(results, count),
-      system_fingerprint: fingerprintOf(results),
-    };
+    })),
+    usage: usageOf(results, count),
+    system_fingerprint: fingerprintOf(results),
+  });
+  if (stream === null) {
+    const results = await generateTogether(playground, all, exchange.signal).catch((error) => {
+      throw namingInput(error, spelling.input);
+    });
+    const whole = wholeOf(results);
+    if (!exchange.aborted) keep?.(whole);
+    return whole;
   }
 
   const events = createEventStream(exchange);
@@ -213,6 +217,7 @@ export async function complete<C extends object, L extends object>(
     });
     if (stream.includeUsage) send(piece([], usageOf(results, count)));
     events.send('[DONE]');
+    if (!exchange.aborted) keep?.(wholeOf(results));
   } catch (thrown) {
     const error = namingInput(thrown, spelling.input);
     if (!events.isOpen) throw error;

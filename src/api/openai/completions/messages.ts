@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { AppError } from '../../../errors.ts';
 import { or, unsupported } from '../schemas.ts';
 import { toolCalls } from './tools.ts';
 
@@ -98,6 +99,25 @@ export const messages = v.pipe(
         });
   }),
 );
+
+/** @throws AppError `invalid` for calls without a result in the messages of tools right after them. */
+export function checkCalls(messages: readonly SentMessage[]): void {
+  const open = new Set<string>();
+  for (const one of [...messages, null]) {
+    if (one?.role === 'tool') {
+      open.delete(one.tool_call_id ?? '');
+      continue;
+    }
+    if (open.size > 0) {
+      // OpenAI's words.
+      const msg = `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${[...open].join(', ')}`;
+      throw new AppError('invalid', msg, {
+        issues: [{ loc: ['body', 'messages'], msg, type: 'value_error' }],
+      });
+    }
+    for (const { id } of one?.tool_calls ?? []) open.add(id);
+  }
+}
 
 /** Whether a message is the beginning of an answer. */
 export const isBegun = (last: SentMessage | undefined): boolean =>

@@ -3,7 +3,8 @@ import { type ResponseDoc, route } from '../../../http/route.ts';
 import { error } from '../schemas.ts';
 import { type ChatBody, chatBody, completionBody, promptsOf } from './bodies.ts';
 import { chatSpelling, complete, textSpelling } from './complete.ts';
-import { messagesOf } from './messages.ts';
+import { checkCalls, messagesOf } from './messages.ts';
+import { createRecorder } from './record-answer.ts';
 import { createRequestOf } from './request.ts';
 import { schemaOf } from './response-format.ts';
 import { chatCompletion, chatEvent, completion } from './schemas.ts';
@@ -20,8 +21,10 @@ const streaming = ({ stream, stream_options: more }: Pick<ChatBody, 'stream' | '
   stream ? { includeUsage: more?.include_usage ?? false } : null;
 
 /** `/v1/chat/completions` and `/v1/completions`. */
-export function completionRoutes({ modelReferences, playground }: Services) {
+export function completionRoutes(services: Services) {
+  const { modelReferences, playground } = services;
   const requestOf = createRequestOf(modelReferences);
+  const record = createRecorder(services);
   return [
     route({
       method: 'POST',
@@ -46,6 +49,7 @@ export function completionRoutes({ modelReferences, playground }: Services) {
         404: noModel,
       },
       handle: ({ body, exchange }) => {
+        checkCalls(body.messages);
         const { reasoning_effort: effort, chat_template_kwargs: asked } = body;
         const thinking = asked?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
         const request = {
@@ -62,7 +66,17 @@ export function completionRoutes({ modelReferences, playground }: Services) {
           schema: schemaOf(body.response_format),
         };
         const count = body.n ?? 1;
-        return complete(playground, exchange, [request], body.model, count, chatSpelling, streaming(body));
+        const keep = record(body, exchange);
+        return complete(
+          playground,
+          exchange,
+          [request],
+          body.model,
+          count,
+          chatSpelling,
+          streaming(body),
+          keep,
+        );
       },
     }),
     route({

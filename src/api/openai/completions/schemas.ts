@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { ratings } from '../../../contract/graders/feedback.ts';
 import { error } from '../schemas.ts';
 import { chatLogprobs, textLogprobs } from './logprobs.ts';
 
@@ -81,3 +82,31 @@ export const completion = v.object({
 });
 /** The data of a stream event; a failure after the first event is sent as another event. */
 export const chatEvent = v.union([chatPiece, error]);
+
+/** A completion that is kept, with what its request asked for. */
+export const storedCompletion = v.object({
+  ...chatCompletion.entries,
+  request_id: v.string(),
+  input_user: v.nullable(v.string()),
+  tools: v.nullable(v.array(v.unknown())),
+  tool_choice: v.unknown(),
+  response_format: v.unknown(),
+  temperature: v.number(),
+  top_p: v.number(),
+  seed: v.nullable(v.number()),
+  presence_penalty: v.number(),
+  frequency_penalty: v.number(),
+  service_tier: v.string(),
+  metadata: v.record(v.string(), v.string()),
+  /** Hone's own: from the request to the end of the answer. */
+  milliseconds: v.number(),
+  /** Hone's own: what people said of the answer. */
+  feedback: v.object({ rating: v.nullable(v.picklist(ratings)), correction: v.nullable(v.string()) }),
+});
+export const storedMessage = v.looseObject({
+  id: v.string(),
+  role: v.string(),
+  content: v.nullable(v.string()),
+  /** The parts of a content that is a list. */
+  content_parts: v.nullable(v.array(v.unknown())),
+});

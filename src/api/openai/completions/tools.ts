@@ -1,8 +1,8 @@
 import * as v from 'valibot';
 import { toolName, toolNameRule } from '../../../contract/rows.ts';
+import { addSchemaFaults } from '../../../domain/graders/answer-schema.ts';
 import { jsonSchemaFaults, type ToolUse } from '../../../domain/playground/playground.ts';
 import { or } from '../schemas.ts';
-import { addSchemaFaults } from './response-format.ts';
 
 /** More than OpenAI's 128: what a prompt holds is the bound that matters. */
 const mostTools = 1024;
@@ -27,15 +27,16 @@ export const functionFields = {
 };
 type Fields = v.InferOutput<v.ObjectSchema<typeof functionFields, undefined>>;
 
-/** Tells what a grammar cannot express of the parameters of a strict function. */
-export function checkStrict<F extends Fields>() {
+/** Tells what is wrong with the parameters of a function, and what a grammar cannot express of a strict one's. */
+export function checkParameters<F extends Fields>() {
   return v.rawCheck<F>(({ dataset, addIssue }) => {
     if (!dataset.typed) return;
     const { parameters: value, strict } = dataset.value;
-    if (value == null || strict !== true) return;
+    if (value == null) return;
     const input = { ...dataset.value };
     const path = [{ type: 'object' as const, origin: 'value' as const, input, key: 'parameters', value }];
-    addSchemaFaults(jsonSchemaFaults(value), input, addIssue, path);
+    const faults = jsonSchemaFaults(value).filter(({ isWrong }) => isWrong || strict === true);
+    addSchemaFaults(faults, input, addIssue, path);
   });
 }
 
@@ -63,7 +64,7 @@ export const listOfTools = <T extends v.GenericSchema>(tool: T, nameOf: (tool: v
 export const tools = listOfTools(
   v.strictObject({
     type: v.literal('function', 'must be function: other tools are not supported'),
-    function: v.pipe(v.strictObject(functionFields), checkStrict()),
+    function: v.pipe(v.strictObject(functionFields), checkParameters()),
   }),
   (tool) => tool.function.name,
 );

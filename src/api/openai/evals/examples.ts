@@ -103,6 +103,7 @@ const listOf = <T extends { readonly id: string }>(one: T) => ({
 const one = '/v1/evals/{eval_id}';
 const runs = `${one}/runs`;
 const run = `${runs}/{run_id}`;
+const canceled = { ...runExample, status: 'canceled' };
 
 /** An answer of each route of evals, for the OpenAPI document. */
 export const evalExamples: Readonly<Record<string, unknown>> = {
@@ -120,7 +121,8 @@ export const evalExamples: Readonly<Record<string, unknown>> = {
   },
   [`GET ${runs}`]: listOf(runExample),
   [`GET ${run}`]: runExample,
-  [`POST ${run}`]: { ...runExample, status: 'canceled' },
+  [`POST ${run}`]: canceled,
+  [`POST ${run}/cancel`]: canceled,
   [`DELETE ${run}`]: { object: 'eval.run.deleted', deleted: true, run_id: runExample.id },
   [`GET ${run}/output_items`]: listOf(outputItem),
   [`GET ${run}/output_items/{output_item_id}`]: outputItem,

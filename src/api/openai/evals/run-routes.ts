@@ -71,15 +71,18 @@ export function evalRunRoutes({ evals: { runs }, tls }: Services) {
       responses: { 200: { description: 'The run', schema: evalRun }, 404: noRun },
       handle: ({ params, exchange }) => present(runs.get(params.eval_id, params.run_id), exchange),
     }),
-    route({
-      method: 'POST',
-      path,
-      tag,
-      summary: 'Cancel a run; its results so far are kept',
-      responses: { 200: { description: 'The run', schema: evalRun }, 400: refused, 404: noRun },
-      handle: async ({ params, exchange }) =>
-        present(await runs.cancel(params.eval_id, params.run_id), exchange),
-    }),
+    // Older clients of OpenAI post to the run itself.
+    ...[`${path}/cancel` as const, path].map((at) =>
+      route({
+        method: 'POST',
+        path: at,
+        tag,
+        summary: 'Cancel a run; its results so far are kept',
+        responses: { 200: { description: 'The run', schema: evalRun }, 400: refused, 404: noRun },
+        handle: async ({ params, exchange }) =>
+          present(await runs.cancel(params.eval_id, params.run_id), exchange),
+      }),
+    ),
     route({
       method: 'DELETE',
       path,

@@ -12,7 +12,7 @@ export const objectName = v.pipe(v.string(), v.maxLength(256, 'must have at most
 export const elsewhere =
   (allowed: string) =>
   ({ received }: { readonly received: string }) =>
-    `must be ${allowed}: ${received.slice(0, 50)} is not supported, as nothing of what clients ask is stored here`;
+    `must be ${allowed}: ${received.slice(0, 50)} is not supported`;
 
 const criteria = v.pipe(
   v.array(criterion),

@@ -66,6 +66,7 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
                 ...hyperparameters,
                 eval_interval: settings?.eval_steps ?? ('auto' as const),
               },
+              response_format: settings?.response_format ?? undefined,
             },
     },
     integrations: [],

@@ -79,6 +79,7 @@ function toJobRequest(body: j.CreateBody): JobRequest {
       evalInterval: chosen(values.eval_interval),
     },
     grader: body.method?.reinforcement?.grader,
+    responseFormat: body.method?.reinforcement?.response_format,
     hyperparametersAt: within === null ? ['hyperparameters'] : ['method', method, 'hyperparameters'],
     suffix: body.suffix ?? null,
     seed: body.seed ?? null,

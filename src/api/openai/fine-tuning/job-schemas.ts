@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { settings } from '../../../contract/settings.ts';
 import { fineTuningStates } from '../../../domain/fine-tuning/job-status.ts';
+import { jsonSchemaFormat } from '../../../domain/graders/answer-schema.ts';
 import { graderDefinition } from '../../../domain/graders/grader-definition.ts';
 import { notList } from '../schemas.ts';
 import { limitOf } from './file-schemas.ts';
@@ -79,9 +80,7 @@ const method = v.pipe(
       v.strictObject({
         grader: graderDefinition,
         hyperparameters: or(v.intersect([reinforcementObject, notList])),
-        response_format: v.optional(
-          v.null('is not supported; a grader of the type hone_json_schema rewards answers in a format'),
-        ),
+        response_format: or(jsonSchemaFormat),
       }),
     ),
   }),
@@ -173,6 +172,7 @@ export const job = v.object({
       v.object({
         grader: graderDefinition,
         hyperparameters: v.object({ ...used.entries, eval_interval: auto }),
+        response_format: v.optional(jsonSchemaFormat),
       }),
     ),
   }),
@@ -206,6 +206,10 @@ export const checkpoints = listOf(
       valid_mean_token_accuracy: v.optional(v.number()),
       full_valid_loss: v.optional(v.number()),
       full_valid_mean_token_accuracy: v.optional(v.number()),
+      train_mean_reward: v.optional(v.number()),
+      valid_mean_reward: v.optional(v.number()),
+      full_valid_mean_reward: v.optional(v.number()),
+      completion_tokens_mean: v.optional(v.number()),
     }),
   }),
 );

@@ -1,11 +1,12 @@
 import * as v from 'valibot';
+import { schemaFields } from '../../../domain/graders/answer-schema.ts';
 import { lengthBound } from '../../../domain/playground/generation-bounds.ts';
 import { textOr } from '../../../http/parsing/text-or.ts';
 import { common, only, wholeBetween } from '../completions/common-fields.ts';
-import { responseFormat, schemaFields, schemaOf } from '../completions/response-format.ts';
+import { responseFormat, schemaOf } from '../completions/response-format.ts';
 import {
   type Asked,
-  checkStrict,
+  checkParameters,
   functionFields,
   functionName,
   hasChosen,
@@ -26,7 +27,7 @@ const tool = v.pipe(
     ),
     ...functionFields,
   }),
-  checkStrict(),
+  checkParameters(),
 );
 /** The tools that a response may call. */
 export const responseTools = listOfTools(tool, ({ name }) => name);

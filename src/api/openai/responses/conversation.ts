@@ -46,16 +46,26 @@ export function messagesFrom(instructions: string | null | undefined, items: rea
 
 /**
  * @param before the items of the response that these go on from.
- * @throws AppError `invalid` for a result whose call is not before it.
+ * @throws AppError `invalid` for a result whose call is not before it, and for a call without a result after it.
  */
 export function checkResults(before: readonly Item[], items: readonly Item[]): void {
-  const calls = new Set(before.flatMap((one) => (one.type === 'function_call' ? [one.call_id] : [])));
-  for (const [index, one] of items.entries()) {
-    if (one.type === 'function_call') calls.add(one.call_id);
-    if (one.type !== 'function_call_output' || calls.has(one.call_id)) continue;
-    // OpenAI's words.
+  // OpenAI's words.
+  const refuse = (msg: string, ...place: string[]) => {
+    throw new AppError('invalid', msg, {
+      issues: [{ loc: ['body', 'input', ...place], msg, type: 'value_error' }],
+    });
+  };
+  const calls = new Set<string>();
+  const open = new Set<string>();
+  for (const [at, one] of [...before, ...items].entries()) {
+    if (one.type === 'function_call') {
+      calls.add(one.call_id);
+      open.add(one.call_id);
+    }
+    if (one.type !== 'function_call_output') continue;
+    open.delete(one.call_id);
     const msg = `No tool call found for function call output with call_id ${one.call_id}.`;
-    const loc = ['body', 'input', String(index), 'call_id'];
-    throw new AppError('invalid', msg, { issues: [{ loc, msg, type: 'value_error' }] });
+    if (!calls.has(one.call_id)) refuse(msg, String(at - before.length), 'call_id');
   }
+  for (const id of open) refuse(`No tool output found for function call ${id}.`);
 }

@@ -1,6 +1,7 @@
 import type { PlaygroundAnswer } from '../../../domain/playground/playground.ts';
 import { defaults } from '../completions/common-fields.ts';
 import type { ResponseBody } from './body.ts';
+import { messagesFrom } from './conversation.ts';
 import { type Item, idOf } from './items.ts';
 import type { Response } from './schemas.ts';
 
@@ -49,6 +50,39 @@ export function begunResponse(body: ResponseBody): Response {
     truncation: 'disabled',
     usage: null,
     user: body.user ?? null,
+  };
+}
+
+/** A response as a chat completion, as which it is kept. */
+export function completionOf({ id, created_at: created, model, output, status, usage }: Response) {
+  const [message] = messagesFrom(null, output);
+  const { reasoning_content: reasoning, tool_calls: calls } = message ?? {};
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: message?.content || null,
+          refusal: null,
+          reasoning_content: reasoning,
+          tool_calls: calls,
+        },
+        logprobs: null,
+        finish_reason: status === 'incomplete' ? 'length' : calls === undefined ? 'stop' : 'tool_calls',
+      },
+    ],
+    usage: {
+      prompt_tokens: usage?.input_tokens ?? 0,
+      completion_tokens: usage?.output_tokens ?? 0,
+      total_tokens: usage?.total_tokens ?? 0,
+      prompt_tokens_details: { cached_tokens: usage?.input_tokens_details.cached_tokens ?? 0 },
+    },
+    system_fingerprint: 'hone',
   };
 }
 

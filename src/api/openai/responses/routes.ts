@@ -6,6 +6,7 @@ import { credentialsOf } from '../../../http/access/credentials.ts';
 import type { Exchange } from '../../../http/exchange.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { messagesOf } from '../completions/messages.ts';
+import { createRecorder } from '../completions/record-answer.ts';
 import { createRequestOf } from '../completions/request.ts';
 import { toolUseOf } from '../completions/tools.ts';
 import { deleted, limitOf } from '../fine-tuning/file-schemas.ts';
@@ -14,7 +15,7 @@ import { error } from '../schemas.ts';
 import { type ResponseBody, responseBody, schemaOfText, toolsOf } from './body.ts';
 import { checkResults, messagesFrom } from './conversation.ts';
 import { type Item, itemOf } from './items.ts';
-import { begunResponse } from './present-response.ts';
+import { begunResponse, completionOf } from './present-response.ts';
 import { respond } from './respond.ts';
 import { items, type Response, response, responseEvent } from './schemas.ts';
 import { createStoredResponses, type StoredResponses } from './stored-responses.ts';
@@ -72,7 +73,9 @@ function itemsOf(stored: StoredResponses<Response>, owner: string, input: Respon
 }
 
 /** `/v1/responses`. */
-export function responseRoutes({ access, modelReferences, playground }: Services) {
+export function responseRoutes(services: Services) {
+  const { access, modelReferences, playground } = services;
+  const record = createRecorder(services);
   const requestOf = createRequestOf(modelReferences);
   const stored = createStoredResponses<Response>();
   /** Whoever presents the same key, or none. */
@@ -113,13 +116,15 @@ export function responseRoutes({ access, modelReferences, playground }: Services
         const own = itemsOf(stored, owner, body.input);
         checkResults(before, own);
         const input = [...before, ...own];
+        const messages = messagesFrom(body.instructions, input);
+        const keep = record({ ...body, ...toolsOf(body), messages }, exchange);
         const effort = body.reasoning?.effort;
         const format = body.text?.format;
         const isRated = body.top_logprobs != null || body.include?.includes('message.output_text.logprobs');
         const request = {
           input: {
             kind: 'messages' as const,
-            messages: messagesOf(messagesFrom(body.instructions, input)),
+            messages: messagesOf(messages),
             tools: toolUseOf(toolsOf(body)),
             thinking: effort == null ? undefined : effort !== 'none',
           },
@@ -131,6 +136,7 @@ export function responseRoutes({ access, modelReferences, playground }: Services
         const isStream = body.stream ?? false;
         return respond(playground, exchange, request, begunResponse(body), isStream, (made) => {
           if (made.store) stored.put(owner, { response: made, input });
+          keep?.(completionOf(made));
         });
       },
     }),

@@ -5,6 +5,7 @@ export const answerFields: Readonly<Record<RowShape, readonly string[]>> = {
   'input-output': ['output'],
   'question-answer': ['answer'],
   preference: ['chosen', 'rejected'],
+  'unpaired-preference': ['completion'],
   messages: [],
   text: ['text'],
   prompt: [],

@@ -1,10 +1,10 @@
-import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { minimumRows } from '../../../contract/rows.ts';
 import { AppError } from '../../../errors.ts';
 import { refusalOf } from '../../../faults.ts';
 import type { Dataset } from '../dataset.ts';
 import type { ReceivedFile } from '../files/dataset-writer.ts';
+import { filePieces } from '../files/file-pieces.ts';
 import { readNote } from '../files/import-note.ts';
 import type { Validation } from '../rows/row-validator.ts';
 import { type CleanedRows, cleanRows, type Fix } from './clean-rows.ts';
@@ -93,7 +93,7 @@ export function createCleanings({
         const before = await ofVersion(name, version);
         const check = async () => void (await ofVersion(name, version));
         return formers.keeping(before, async () => {
-          return { dataset: await replace(name, piecesOf(path), check), version: await versionOf(name) };
+          return { dataset: await replace(name, filePieces(path), check), version: await versionOf(name) };
         });
       }),
 
@@ -108,11 +108,6 @@ export function createCleanings({
 
     forget: (name) => versionOf(name).then(formers.forget, () => {}),
   };
-}
-
-/** Opened once it is read, so that nothing fails unheard. */
-async function* piecesOf(path: string): AsyncGenerator<Buffer> {
-  yield* createReadStream(path, { highWaterMark: 2 ** 20 });
 }
 
 const tooFew = (rows: number) =>

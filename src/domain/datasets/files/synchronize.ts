@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DatasetStore } from '../../../db/tables/datasets.ts';
@@ -37,15 +38,27 @@ export async function synchronize(
       await rm(join(dir, name), { force: true });
     else if (entry.isFile() && name.endsWith('.jsonl')) names.add(name);
   }
-  for (const { name } of store.list()) if (!names.has(name)) store.remove(name);
-  for (const name of names) {
+  const files = new Map<string, Stats>();
+  for (const name of names) files.set(name, await stat(join(dir, name)));
+  for (const dataset of store.list()) {
+    if (names.has(dataset.name)) continue;
+    const renamed = [...files].find(([name, file]) => store.get(name) === null && isSame(dataset, file));
+    if (renamed === undefined) store.remove(dataset.name);
+    // A crash came between its file and the table.
+    else store.rename(dataset.name, renamed[0]);
+  }
+  for (const [name, file] of files) {
     const known = store.get(name);
-    const { size, mtime } = await stat(join(dir, name));
-    const isSame = known?.sizeBytes === size && known.uploadedAt === mtime.toISOString();
-    if (isSame && !isOutdated(known as Dataset)) continue;
+    if (known !== null && isSame(known, file) && !isOutdated(known as Dataset)) continue;
     await writer.record(name, await validateFile(join(dir, name), null));
   }
 }
+
+/** Whether a file is the one that was stored; a new name changes neither. */
+const isSame = (
+  { sizeBytes, uploadedAt }: Pick<Dataset, 'sizeBytes' | 'uploadedAt'>,
+  { size, mtime }: Stats,
+): boolean => sizeBytes === size && uploadedAt === mtime.toISOString();
 
 /** Whether nothing was written into a folder for a day. */
 async function isAbandoned(folder: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import { messageFaults } from './conversation-rules.ts';
 
 /**
  * The errors of a list in a field of a preference or a prompt: `prompt` is a conversation up to the user's last message or the
- * results of tools, `chosen` and `rejected` are each one message of the assistant. Empty if there are none.
+ * results of tools, an answer is one message of the assistant. Empty if there are none.
  */
 export function preferenceFaults(messages: readonly unknown[], field: string): string[] {
   const faults = messageFaults(messages, field);
@@ -23,6 +23,6 @@ export function preferenceFaults(messages: readonly unknown[], field: string): s
   if (last.role !== 'assistant')
     return [`field "${field}" must have a message of the assistant, found one of the ${last.role}`];
   return last.weight === 0
-    ? [`field "${field}" has the weight 0, but both answers of a preference are learned from; remove it`]
+    ? [`field "${field}" has the weight 0, but answers of a preference are learned from; remove it`]
     : [];
 }

@@ -71,6 +71,13 @@ export function createRowValidator(allowed: readonly RowShape[] | null) {
         for (const fault of conversationFaults(value, field)) fail(line, field, fault);
       } else if (promptShapes.includes(shape) && Array.isArray(value)) {
         for (const fault of preferenceFaults(value, field)) fail(line, field, fault);
+      } else if (field === 'label') {
+        if (typeof value !== 'boolean')
+          fail(
+            line,
+            field,
+            `field "label" must be true or false, found ${kindOf(value)}; an import reads labels such as up and down`,
+          );
       } else if (typeof value !== 'string') {
         const wanted = promptShapes.includes(shape) ? 'a string or a list of messages' : 'a string';
         fail(line, field, `field "${field}" must be ${wanted}, found ${kindOf(value)}`);
@@ -84,7 +91,7 @@ export function createRowValidator(allowed: readonly RowShape[] | null) {
 
   /** Counts valid rows on a fast path, which covers nearly all rows of a valid file. */
   function passOver(chunk: Buffer, start: number): number {
-    if (shape === null || shape === 'messages') return start;
+    if (shape === null || withoutStrings.includes(shape)) return start;
     const { rows, offset } = scanRows(chunk, start, chunk.length, rowShapes[shape]);
     line += rows;
     numExamples += rows;
@@ -148,7 +155,9 @@ function readRow(bytes: Buffer, line: number): Record<string, unknown> | string 
 }
 
 /** Those whose fields may be messages. */
-const promptShapes: readonly RowShape[] = ['preference', 'prompt'];
+const promptShapes: readonly RowShape[] = ['preference', 'unpaired-preference', 'prompt'];
+/** Those with a field that is never a string. */
+const withoutStrings: readonly RowShape[] = ['messages', 'unpaired-preference'];
 
 const hasShape = (row: Record<string, unknown>, shape: RowShape) =>
   rowShapes[shape].every((field) => Object.hasOwn(row, field));

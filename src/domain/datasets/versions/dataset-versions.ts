@@ -4,6 +4,7 @@ import { fileDigest } from '../../job-record/data-digest.ts';
 import type { Edited } from '../cleaning/cleanings.ts';
 import type { Dataset } from '../dataset.ts';
 import type { Datasets } from '../datasets.ts';
+import { readDataset } from '../files/dataset-file.ts';
 import { fileVersion } from '../files/file-version.ts';
 import { type RowPage, type RowsWanted, readRowPage } from '../rows/pages/row-page.ts';
 import { createRowChanges, type RowChanges } from './row-changes.ts';
@@ -63,7 +64,8 @@ export function createDatasetVersions(
     /** By what tells one file from another, which is faster than by content. */
     const files = new Map<string, { path: string; rows: number | null; uses: VersionUse[] }>();
     const now = (await datasets.file(name)).path;
-    files.set(await fileVersion(now), { path: now, rows: dataset.numExamples, uses: [] });
+    const version = await readDataset(now, name, () => fileVersion(now));
+    files.set(version, { path: now, rows: dataset.numExamples, uses: [] });
     for (const { path, rows, use } of keptRows(names)) {
       const file = await fileVersion(path).catch(() => null);
       const found = file === null ? undefined : files.get(file);

@@ -14,6 +14,8 @@ export interface EvaluatedStep {
   readonly loss: number | null;
   /** The share of the answers' tokens that are the likeliest ones; `null` if it is not measured. */
   readonly accuracy: number | null;
+  /** What the run is judged by beside the loss, as `metric` of it; `null` if it is not measured. */
+  readonly score: number | null;
 }
 
 /** What a completed training is judged by. */
@@ -100,19 +102,43 @@ const unmeasured: Judgement = {
 type Found = Omit<Judgement, 'notes'>;
 const plain = { changes: null, checkpoint: null };
 
+/** What evaluations are compared by: the loss, or the metric without one. `values` are those of trained weights, the best first. */
+function compared({ loss, evaluations, ...run }: JudgedRun) {
+  const values = evaluations.flatMap(({ step, loss: lost, score }) => {
+    const value = loss === null ? score : lost;
+    return step === 0 || value === null ? [] : [{ step, value }];
+  });
+  return loss === null
+    ? {
+        values: values.sort((one, other) => other.value - one.value),
+        name: nameOf(run.metric),
+        change: 'fallen',
+        text: numberText,
+        isWorse: (value: number, best: number) => best - value > (worse - 1) * Math.abs(best),
+      }
+    : {
+        values: values.sort((one, other) => one.value - other.value),
+        name: 'the evaluation loss',
+        change: 'risen',
+        text: lossText,
+        isWorse: (value: number, best: number) => value > worse * best,
+      };
+}
+
 /** A later evaluation is worse than an earlier one, and the model has the last weights. */
 function overfitted(run: JudgedRun): Found | null {
-  const { loss, evaluations, bestStep, lastStep, kept, epochs, trainedEpochs, maxSteps } = run;
-  const measured = evaluations.filter((one) => one.step > 0 && one.loss !== null);
-  const best = measured.sort((one, other) => (one.loss as number) - (other.loss as number))[0];
-  if (loss === null || bestStep !== null || best === undefined || best.step >= lastStep) return null;
-  if (loss.tuned <= worse * (best.loss as number)) return null;
+  const { bestStep, lastStep, kept, epochs, trainedEpochs, maxSteps } = run;
+  const { values, name, change, text, isWorse } = compared(run);
+  const { tuned } = (run.loss ?? run.metric) as Pair;
+  const [best] = values;
+  if (bestStep !== null || best === undefined || best.step >= lastStep) return null;
+  if (!isWorse(tuned, best.value)) return null;
   const isKept = kept.includes(best.step);
   // One evaluation more than it took to get to the best.
   const enough = Math.max(1, Math.min(epochs, Math.ceil((trainedEpochs * best.step) / lastStep) + 1));
   return {
     kind: 'overfitted',
-    sentence: `Overfitted: the evaluation loss was best at step ${best.step} (${lossText(best.loss as number)}) and had risen to ${lossText(loss.tuned)} by step ${lastStep}. ${
+    sentence: `Overfitted: ${name} was best at step ${best.step} (${text(best.value)}) and had ${change} to ${text(tuned)} by step ${lastStep}. ${
       isKept ? `Use the checkpoint from step ${best.step}.` : 'Train again and keep the best checkpoint.'
     }`,
     changes: maxSteps > 0 ? { keep_best: true } : { keep_best: true, num_train_epochs: enough },
@@ -153,7 +179,10 @@ function barely(run: JudgedRun): Found | null {
 function learned(run: JudgedRun): Found {
   const { loss, metric, bestStep } = run;
   const on = onHeldOut(run);
-  const kept = bestStep === null ? '' : ` It has the weights of step ${bestStep}, the best evaluation.`;
+  const kept =
+    bestStep === null
+      ? ''
+      : ` It has the weights of step ${bestStep}, the best evaluation.${laterText(run, bestStep)}`;
   if (loss === null) {
     const { base, tuned } = metric as NonNullable<typeof metric>;
     const before = base === null ? '' : ` from ${numberText(base)}`;
@@ -174,6 +203,15 @@ function learned(run: JudgedRun): Found {
       ? `Trained: the evaluation loss is ${lossText(loss.tuned)} ${on}.`
       : `Learned: the evaluation loss fell from ${lossText(loss.base)} to ${lossText(loss.tuned)} ${on}.`;
   return { ...plain, kind: 'learned', sentence: `${change}${right}${kept}` };
+}
+
+/** That the evaluations after the best one were worse, if they were. */
+function laterText(run: JudgedRun, bestStep: number): string {
+  const { values, name, change, text, isWorse } = compared(run);
+  const last = values.filter(({ step }) => step > bestStep).sort((one, other) => other.step - one.step)[0];
+  return last !== undefined && isWorse(last.value, ((run.loss ?? run.metric) as Pair).tuned)
+    ? ` Later ones overfitted: ${name} had ${change} to ${text(last.value)} by step ${last.step}.`
+    : '';
 }
 
 function nameOf(metric: JudgedRun['metric']): string {

@@ -10,34 +10,53 @@ export interface Retention {
   readonly advice: string | null;
   /** Both losses at parts of the adapter's strength, from 0 to 1; empty unless much was lost. */
   readonly strengths: readonly StrengthLosses[];
+  /** Both losses at checkpoints, by step; empty unless much was lost. */
+  readonly checkpoints: readonly CheckpointLosses[];
 }
 
-interface StrengthLosses {
-  readonly strength: number;
+interface Losses {
   readonly generalLoss: number;
   /** On rows of the dataset: held-out ones if there are any; `null` if the rows have no answers. */
   readonly loss: number | null;
 }
+interface StrengthLosses extends Losses {
+  readonly strength: number;
+}
+interface CheckpointLosses extends Losses {
+  readonly step: number;
+}
 
-/** What a run's figures tell (`trainer/export/retention`), `null` where it was not measured. */
-export function readRetention(figures: Readonly<Record<string, number | null>>): Retention | null {
+/**
+ * What a run's figures tell (`trainer/export/retention`), `null` where it was not measured.
+ * @param kept the steps of the checkpoints that are still there.
+ */
+export function readRetention(
+  figures: Readonly<Record<string, number | null>>,
+  kept: readonly number[],
+): Retention | null {
   const { 'general/base_loss': base, 'general/loss': tuned, 'general/kl': divergence = null } = figures;
   if (base == null || tuned == null) return null;
-  const strengths = Object.entries(figures)
-    .flatMap(([name, generalLoss]) => {
-      const [, strength] = /^strength_([\d.]+)\/general_loss$/.exec(name) ?? [];
-      if (strength === undefined || generalLoss === null) return [];
-      return [
-        { strength: Number(strength), generalLoss, loss: figures[`strength_${strength}/loss`] ?? null },
-      ];
-    })
-    .sort((one, other) => one.strength - other.strength);
+  const strengths = lossesAt(figures, 'strength').map(({ at, ...losses }) => ({ strength: at, ...losses }));
+  const checkpoints = lossesAt(figures, 'checkpoint').map(({ at, ...losses }) => ({ step: at, ...losses }));
   return {
     loss: { base, tuned },
     divergence,
     advice: strengths.length === 0 ? null : adviceFor(base, tuned, strengths),
     strengths,
+    checkpoints: checkpoints.filter(({ step }) => kept.includes(step)),
   };
+}
+
+/** The losses at the places that figures are named by, such as `strength_0.5/loss`, in their order. */
+function lossesAt(figures: Readonly<Record<string, number | null>>, place: string) {
+  return Object.entries(figures)
+    .flatMap(([name, generalLoss]) => {
+      const [prefix = '', figure] = name.split('/');
+      if (!prefix.startsWith(`${place}_`) || figure !== 'general_loss' || generalLoss === null) return [];
+      const at = Number(prefix.slice(place.length + 1));
+      return [{ at, generalLoss, loss: figures[`${prefix}/loss`] ?? null }];
+    })
+    .sort((one, other) => one.at - other.at);
 }
 
 /** What happened and what helps, with the largest strength that was measured at which at most half as much is lost. */

@@ -76,7 +76,7 @@ export function readVerdict(
     metric: metric && { name: name as string, ...metric },
     reason: reasonOf(loss ?? metric),
     judgement: readJudgement(events, job, kept, loss, metric && { name: name as string, ...metric }),
-    retention: readRetention(tuned),
+    retention: readRetention(tuned, kept),
     prompts: readPrompts(events, job, kept, lastStep),
   };
 }
@@ -103,11 +103,15 @@ function readJudgement(
 ): Judgement {
   const { settings, dataset, validation } = (job.spec ?? {}) as StoredSpec;
   const evaluations = events.bySeq(events.steps(job.id, 'eval')).map(({ payload }): EvaluatedStep => {
-    const { eval_loss: lost, mean_token_accuracy: accuracy } = payload.metrics as Record<
-      string,
-      number | null
-    >;
-    return { step: payload.step as number, loss: lost ?? null, accuracy: accuracy ?? null };
+    const figures = payload.metrics as Readonly<Record<string, number | null>>;
+    const { eval_loss: lost, mean_token_accuracy: accuracy } = figures;
+    const score = metric === null ? null : figures[metric.name];
+    return {
+      step: payload.step as number,
+      loss: lost ?? null,
+      accuracy: accuracy ?? null,
+      score: score ?? null,
+    };
   });
   return judge({
     loss: metric !== null && isOfGrader(metric.name) ? null : loss,

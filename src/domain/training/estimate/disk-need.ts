@@ -4,7 +4,7 @@ import { type StepSettings, totalSteps } from '../../../contract/training/steps.
 
 /** The settings that affect disk usage. */
 export type DiskSettings = StepSettings &
-  Pick<Settings, 'optim' | 'save_steps' | 'save_total_limit' | 'keep_best'>;
+  Pick<Settings, 'optim' | 'save_steps' | 'save_total_limit' | 'keep_best' | 'adapter'>;
 
 /**
  * What a run writes, per weight of its base model and per trained weight; the service estimates these numbers, and the
@@ -50,13 +50,14 @@ export function diskNeed(
   return {
     checkpointsBytes: checkpoints * checkpointRestBytes,
     checkpointsPerTrainedWeight: checkpoints * (trainedBytes + stateBytes),
-    ...exportNeed(made),
+    ...exportNeed(made, settings.adapter === 'full'),
   };
 }
 
-/** What an export alone writes. @param made the GGUF types to make. */
+/** What an export alone writes. @param made the GGUF types to make. @param isWhole whether all weights were trained. */
 export function exportNeed(
   made: readonly Quantization[],
+  isWhole = false,
 ): Pick<DiskNeed, 'exportPerWeight' | 'exportPerTrainedWeight' | 'spareBytes'> {
   const types = [...new Set(made)];
   const between =
@@ -65,8 +66,8 @@ export function exportNeed(
       : 0;
   return {
     exportPerWeight: types.reduce((sum, type) => sum + quantizations[type].bytesPerWeight, between),
-    // The adapter, and its GGUF version.
-    exportPerTrainedWeight: types.length > 0 ? 2 * trainedBytes : trainedBytes,
+    // What was trained, and an adapter's GGUF version.
+    exportPerTrainedWeight: types.length > 0 && !isWhole ? 2 * trainedBytes : trainedBytes,
     spareBytes,
   };
 }

@@ -38,6 +38,10 @@ export interface EstimateSettings {
   /** A preference has two. */
   readonly sequencesPerRow: number;
   readonly loraRank: number;
+  /** Whether all weights are trained, without an adapter. */
+  readonly trainsAll: boolean;
+  /** Optimizer state per weight where all are trained. */
+  readonly stateBytes: number;
   /** Whether experts have an adapter, too. */
   readonly targetExperts: boolean;
   readonly gradientCheckpointing: boolean;
@@ -46,6 +50,10 @@ export interface EstimateSettings {
    * sequence without padding, and so is all else (trainer/padding_free/parts.py).
    */
   readonly paddingFree: boolean;
+  /** Rows whose answers are written together before each step, which is not divided then; 0 where none are. */
+  readonly writtenRows: number;
+  /** Models of this size in memory: rlhf has one that rewards, too. */
+  readonly models: number;
   readonly disk: DiskNeed;
   /** Whether the base model must be downloaded. */
   readonly download: boolean;
@@ -87,7 +95,7 @@ const logitsPartBytes = 2 ** 23 * (4 + 4 + 4);
 /** The same on a CPU, of each word of the vocabulary (`ROWS` there), with one copy. */
 const logitsBytesOfWord = 192 * (4 + 4);
 
-/** Estimates memory and disk of a LoRA run from the model's shape. */
+/** Estimates memory and disk of a run from the model's shape. */
 export function estimate(shape: ModelShape, settings: EstimateSettings): Estimate {
   const { hidden, intermediate, keyValue, layers, vocabulary, parameters } = shape;
   const { loraRank, batchSize, sequenceLength } = settings;
@@ -101,26 +109,34 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   );
   const quantized = settings.precision === '4-bit' || settings.precision === '8-bit';
   const otherBytes = quantized ? (settings.gpu ? 2 : 4) : weightBytes[settings.precision];
-  const weights = inBlocks * weightBytes[settings.precision] + (parameters - inBlocks) * otherBytes;
+  const { trainsAll } = settings;
+  const weights =
+    settings.models * (inBlocks * weightBytes[settings.precision] + (parameters - inBlocks) * otherBytes);
   // Every linear layer of a block: q, k, v, o, and gate, up, down of dense and shared layers; r × (in + out) each.
   const attention = layers * (4 * hidden + 2 * (hidden + keyValue));
-  const adapterParameters =
+  const lowRankParameters =
     loraRank *
     (attention +
       dense.reduce((sum, width) => sum + 3 * (hidden + width), 0) +
       (settings.targetExperts ? expertWidths(shape) : 0));
-  const adapter = 4 * adapterParameters;
+  const adapter = trainsAll ? 0 : 4 * lowRankParameters;
+  const trained = trainsAll ? parameters : lowRankParameters;
   // For each trained weight, Adam keeps two moments and the backward pass a gradient.
-  const optimizer = 3 * adapter;
+  const optimizer = trainsAll ? (4 + settings.stateBytes) * parameters : 3 * adapter;
   const half = settings.precision === '16-bit' || (quantized && settings.gpu);
   const elementBytes = half ? 2 : 4;
   const tokens = batchSize * settings.sequencesPerRow * sequenceLength;
   const inParts = settings.paddingFree && !settings.gpu;
-  const tokensAtOnce = inParts ? Math.min(tokens, Math.max(partTokens, sequenceLength)) : tokens;
+  const { writtenRows } = settings;
+  const tokensAtOnce =
+    inParts && writtenRows === 0 ? Math.min(tokens, Math.max(partTokens, sequenceLength)) : tokens;
   const kept = (inParts ? fusedElements : activationElements) * hidden + 3 * intermediate;
   const perLayer = tokensAtOnce * kept * elementBytes;
   const boundaries = layers * tokensAtOnce * hidden * elementBytes;
-  const activations = settings.gradientCheckpointing ? boundaries + perLayer : layers * perLayer;
+  const ofStep = settings.gradientCheckpointing ? boundaries + perLayer : layers * perLayer;
+  // Keys and values, which are kept in float32 on a CPU (trainer/padding_free/kept_rows.py), and are gone when the step begins.
+  const ofAnswers = writtenRows * sequenceLength * layers * 2 * keyValue * (settings.gpu ? elementBytes : 4);
+  const activations = Math.max(ofStep, ofAnswers);
   const wholeLogits = logitsCopies[settings.gpu ? 'gpu' : 'cpu'] * tokens * vocabulary * 4;
   const partLogits = settings.gpu
     ? logitsPartBytes
@@ -139,7 +155,7 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
     disk: diskBytes(
       settings.disk,
       parameters,
-      adapterParameters,
+      trained,
       settings.download ? parameters * downloadBytesPerWeight : 0,
     ),
   };

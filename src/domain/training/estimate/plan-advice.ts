@@ -46,7 +46,9 @@ function memoryAdvice(
   const steps = settings.gradient_accumulation_steps * settings.per_device_train_batch_size;
   const shorter = Math.max(256, Math.floor(lengthOf(settings) / 2));
   const ways: readonly (readonly [Partial<Settings>, string])[] = [
-    [{ use_4bit: context.quantizes }, 'Set use_4bit to true (strategy qlora).'],
+    settings.adapter === 'full'
+      ? [{ adapter: 'lora' }, 'Set adapter to lora.']
+      : [{ use_4bit: context.quantizes }, 'Set use_4bit to true (strategy qlora).'],
     [
       { per_device_train_batch_size: 1, gradient_accumulation_steps: steps },
       `Set per_device_train_batch_size to 1 and gradient_accumulation_steps to ${steps}: the same rows per step.`,

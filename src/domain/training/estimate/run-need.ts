@@ -1,5 +1,5 @@
 import type { Settings } from '../../../contract/settings.ts';
-import { shareOfStep } from '../../../contract/training/steps.ts';
+import { comparesAnswers, shareOfStep } from '../../../contract/training/steps.ts';
 import type { ModelSize } from '../../base-models/model-size.ts';
 import type { JudgedChoices } from '../judge-choices.ts';
 import { runsOnCuda } from '../settings.ts';
@@ -34,7 +34,9 @@ export function runNeed(
   // Every worker has its own copy: on a GPU of its own, on a machine of a cluster, or in the one memory.
   const copies = gpu || context.cluster ? 1 : settings.workers;
   const stored = kind.bits === null ? null : (`${kind.bits}-bit` as const);
-  const precision = stored ?? precisionOf(settings, strategy, gpu || wide);
+  const trainsAll = settings.adapter === 'full';
+  const stateBytes = context.optimizerStateBytes[settings.optim] ?? 0;
+  const precision = trainsAll ? '32-bit' : (stored ?? precisionOf(settings, strategy, gpu || wide));
   const fine =
     shape === null
       ? null
@@ -45,18 +47,29 @@ export function runNeed(
           sequencesPerRow: strategy === 'dpo' ? 2 : 1,
           loraRank: settings.lora_r,
           targetExperts: settings.target_experts,
+          trainsAll,
+          stateBytes,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
           paddingFree:
             provider === 'standard' &&
-            (strategy === 'sft' || strategy === 'qlora') &&
+            // A GPU computes all logits of an output layer that is trained.
+            !(trainsAll && gpu) &&
+            (strategy === 'sft' || strategy === 'qlora' || comparesAnswers(strategy)) &&
             (kind.architecture ?? 'ForCausalLM').endsWith('ForCausalLM'),
+          writtenRows: comparesAnswers(strategy)
+            ? settings.per_device_train_batch_size * settings.gradient_accumulation_steps
+            : 0,
+          models: strategy === 'rlhf' ? 2 : 1,
           disk,
           download: !local,
           gpu,
           copies,
         });
   const simpleGb = parameters === null ? null : simpleEstimate(parameters);
-  const bytes = fine?.totalBytes ?? (simpleGb === null ? null : copies * simpleGb[precision] * bytesPerGb);
+  // Beside each weight of 4 bytes, a gradient of as many, and the optimizer's state.
+  const times = trainsAll ? (8 + stateBytes) / 4 : 1;
+  const bytes =
+    fine?.totalBytes ?? (simpleGb === null ? null : copies * times * simpleGb[precision] * bytesPerGb);
   return { gpu, precision, fine, simpleGb, bytes };
 }
 

@@ -1,5 +1,5 @@
 import type { Settings } from '../../../contract/settings.ts';
-import { totalSteps } from '../../../contract/training/steps.ts';
+import { comparesAnswers, totalSteps } from '../../../contract/training/steps.ts';
 import { partsOf } from '../../job-record/timing/run-clock.ts';
 import type { PlannedPart, TimePlan } from '../../job-record/timing/time-plan.ts';
 import { partSeconds, type TimedParts } from './part-seconds.ts';
@@ -51,15 +51,27 @@ export interface TimeEstimate {
 /** The work of evaluating a row, in those of training on it: one pass of three (forward, and backward as two). */
 const evaluationShare = 1 / 3;
 
+/** Trained tokens that take as long as one written token (`TRAINED_PER_WRITTEN` in trainer/training/answer_budget.py). */
+const trainedPerWritten = 12;
+
+/**
+ * Rows that an evaluation answers for graders at least, and without them (`LEAST_ROWS` in trainer/training/answer_budget.py,
+ * `SAMPLES` in trainer/training/generate.py).
+ */
+const gradedRows = 16;
+const shownRows = 3;
+
 /** Settings that change how long the same work takes. */
 const paceSettings = [
   'use_4bit',
   'use_8bit',
   'bf16',
   'fp16',
+  'adapter',
   'gradient_checkpointing',
   'packing',
   'workers',
+  'max_answer_tokens',
 ] as const satisfies readonly (keyof Settings)[];
 
 const rowsPerStep = ({ per_device_train_batch_size, gradient_accumulation_steps }: Settings) =>
@@ -78,12 +90,19 @@ const passes = ({ steps, settings }: Pick<TimedRun, 'steps' | 'settings'>) =>
 
 const tokensPerRow = (run: TimedRun) => run.tokens / (run.steps * rowsPerStep(run.settings));
 
-/** How many tokens a row of the planned run has, by those of an earlier one. */
-function plannedTokensPerRow(run: TimedRun, { dataset, settings, bytesPerRow }: PlannedRun): number {
+/**
+ * How many tokens a row of the planned run has, by those of an earlier one. Where that wrote no answers and the planned one does,
+ * each of them has the most tokens, and those that are written count as they take time.
+ */
+function plannedTokensPerRow(run: TimedRun, planned: PlannedRun): number {
+  const { dataset, settings, bytesPerRow } = planned;
   const [before, now] = [bytesPerRow(run.dataset), bytesPerRow(dataset)];
   const ratio = run.dataset === dataset || before === null || now === null ? 1 : now / before;
-  const tokens = tokensPerRow(run) * ratio;
-  return settings.max_seq_length > 0 ? Math.min(tokens, settings.max_seq_length) : tokens;
+  const isNew = comparesAnswers(planned.strategy) && !comparesAnswers(run.strategy);
+  const written = isNew ? settings.max_answer_tokens : 0;
+  const tokens = tokensPerRow(run) * ratio + written;
+  const most = settings.max_seq_length > 0 ? Math.min(tokens, settings.max_seq_length) : tokens;
+  return most + written * trainedPerWritten;
 }
 
 /** How many of the things that change the pace differ. */
@@ -102,20 +121,27 @@ function distance(run: TimedRun, planned: PlannedRun): number {
   return Math.abs(Math.log(now / before)) + differences(run, planned);
 }
 
+/** How many times the answers of an evaluation are those without graders: these have rows of their own answered. */
+const timesAnswered = ({ strategy, settings, heldOutRows }: PlannedRun | TimedRun) =>
+  settings.graders && strategy !== 'grpo' ? Math.max(1, Math.min(gradedRows, heldOutRows) / shownRows) : 1;
+
 /**
  * How long one evaluation of the planned run takes: its rows, by the steps of an earlier run, and its answers, whose number does
  * not grow with the rows: what an evaluation of an earlier run took beyond its rows, or as many seconds as its answers alone.
+ * Graders have more rows answered.
  */
 function evaluationSeconds(told: readonly TimedRun[], planned: PlannedRun, answers: number): number {
   const evaluated = told.find((run) => run.evaluationSeconds !== null && run.heldOutRows > 0);
   const nearest = evaluated ?? (told[0] as TimedRun);
   const ofRows = (tokens: number) => (tokens * nearest.stepSeconds * evaluationShare) / nearest.tokens;
   const tokens = planned.heldOutRows * plannedTokensPerRow(nearest, planned);
-  if (evaluated === undefined) return ofRows(tokens) + answers;
+  const times = timesAnswered(planned);
+  if (evaluated === undefined) return ofRows(tokens) + times * answers;
   const before = evaluated.heldOutRows * tokensPerRow(evaluated);
   const took = evaluated.evaluationSeconds ?? 0;
   const rows = Math.min(took, ofRows(before));
-  return (rows * tokens) / before + took - rows;
+  const more = Math.max(0, times - timesAnswered(evaluated)) * answers;
+  return (rows * tokens) / before + took - rows + more;
 }
 
 /** The runs that tell of steps, those that are most like the planned one first. */

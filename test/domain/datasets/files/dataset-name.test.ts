@@ -27,6 +27,7 @@ test('half a surrogate pair, dots, blanks and folders are replaced or dropped', 
   assert.is(datasetName('\\\\host\\share\\x.JSONL'), 'x.jsonl');
   assert.is(datasetName('...jsonl'), 'dataset.jsonl');
   assert.throws(() => datasetName('x.json'), /must be a .jsonl file/);
+  assert.throws(() => datasetName('rows.csv'), /CSV.* can be imported: .*POST \/api\/imports/);
 });
 
 test('a converted dataset never gets the name of its source', () => {

@@ -69,7 +69,7 @@ test('each fault is told with its line, field and message', () => {
     [
       { ...talk, chosen: [{ ...answer, weight: 0 }] },
       'chosen',
-      'field "chosen" has the weight 0, but both answers of a preference are learned from; remove it',
+      'field "chosen" has the weight 0, but answers of a preference are learned from; remove it',
     ],
     [
       { ...talk, chosen: [{ ...answer, tool_calls: [{ id: 'c' }] }] },

@@ -351,10 +351,35 @@ test('rows of a prompt may be texts or conversations, with any further columns',
       'Line 12: field "prompt" must end with a message of the user, found one of the assistant',
     ],
   );
-  // Pairs have prompts, too, and the rows of other tools are imported.
+  // Pairs and answers with labels have prompts, too, and the rows of other tools are imported.
   const pairs = Array(10).fill('{"prompt": "p", "chosen": "c", "rejected": "r"}').join('\n');
   assert.equal([validate(pairs).shape, validate(pairs, ['prompt']).shape], ['preference', 'prompt']);
   assert.is(validate(Array(10).fill('{"prompt": "p", "completion": "c"}').join('\n')).shape, null);
+  const rated = Array(10).fill('{"prompt": "p", "completion": "c", "label": true}').join('\n');
+  assert.equal([validate(rated).shape, validate(rated, ['prompt']).shape], ['unpaired-preference', 'prompt']);
+});
+
+test('labels are true or false, and answers texts or a list of a message', () => {
+  const said = [{ role: 'assistant', content: 'a' }];
+  const asked = [{ role: 'user', content: 'q' }];
+  const row = { prompt: 'p', completion: 'c', label: true };
+  const mixed = [row, { ...row, label: false }, { prompt: asked, completion: said, label: true }];
+  const text = (...rest: readonly unknown[]) =>
+    [...mixed, ...mixed, ...mixed, row, ...rest].map((one) => JSON.stringify(one)).join('\n');
+  assert.equal(validate(text()).errors, []);
+  const wrong = [{ label: 'up' }, { label: 1 }, { label: null }, { completion: asked }, { completion: 7 }];
+  const told = messages(validate(text(...wrong.map((change) => ({ ...row, ...change })), { prompt: 'p' })));
+  const isNot = 'field "label" must be true or false, found';
+  const read = 'an import reads labels such as up and down';
+  assert.equal(told, [
+    `Line 11: ${isNot} a string; ${read}`,
+    `Line 12: ${isNot} a number; ${read}`,
+    `Line 13: ${isNot} null; ${read}`,
+    'Line 14: field "completion" must have a message of the assistant, found one of the user',
+    'Line 15: field "completion" must be a string or a list of messages, found a number',
+    'Line 16: missing required field "completion"',
+    'Line 16: missing required field "label"',
+  ]);
 });
 
 test.run();

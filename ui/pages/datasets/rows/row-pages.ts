@@ -230,7 +230,7 @@ export class RowPages extends LightElement {
               .lengths=${page.lengths}
               unit=${page.length_unit === 'tokens' ? 'Tokens' : 'Characters'}
               words=${this._shownWords}
-              label="Rows of the dataset"
+              label="Table of rows"
               .flagged=${page.flagged_rows}
               editable
               @flag=${({ detail }: CustomEvent<number>) => this._flag(page, detail)}

@@ -29,7 +29,10 @@ export function fieldsOf(text: string, shape: RowShape | null): readonly RowFiel
       : { name, text: JSON.stringify(value, null, 2), isJson: true },
   );
   const wanted = shape === null ? [] : rowShapes[shape].filter((name) => !Object.hasOwn(row, name));
-  return [...there, ...wanted.map((name) => ({ name, text: '', isJson: name === 'messages' }))];
+  return [
+    ...there,
+    ...wanted.map((name) => ({ name, text: '', isJson: name === 'messages' || name === 'label' })),
+  ];
 }
 
 /** The row as JSON on one line. @throws Error that names the field whose JSON cannot be read. */

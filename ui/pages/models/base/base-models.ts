@@ -80,7 +80,7 @@ export class BaseModels extends LightElement {
       ${sectionTabs('Models', '/models/base')}
       <div>
         <h1>Base models</h1>
-        <p class="muted">What trainings start from. A training downloads by itself what is missing.</p>
+        <p class="muted">Models to fine-tune. A missing one is downloaded when a training starts.</p>
       </div>
       <hone-model-downloads .downloads=${downloads} @changed=${this._started}></hone-model-downloads>
       <section class="card" aria-labelledby="base-here">

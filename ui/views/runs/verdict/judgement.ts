@@ -6,6 +6,7 @@ import { fillFrom } from '../../../settings/fill-from.ts';
 import { router, toasts } from '../../../state/app.ts';
 import { asServiceError } from '../../../state/remote.ts';
 import { evaluationsPath } from '../../../state/router.ts';
+import { takeAdapter } from './take-adapter.ts';
 
 type Judgement = Verdict['judgement'];
 
@@ -28,6 +29,16 @@ export function judgementActions(
           html`<a class="button" href="/playground/${job.model_id}?weights=step:${checkpoint}">
             Try the checkpoint of step ${checkpoint}
           </a>`,
+        ]),
+    ...(checkpoint === null || !isKept || job.export?.chosen?.checkpoint === checkpoint
+      ? []
+      : [
+          html`<button
+            type="button"
+            @click=${(event: Event) => void takeAdapter(event, job, { strength: 1, checkpoint })}
+          >
+            Use this checkpoint
+          </button>`,
         ]),
     ...(changes === null || job.request === null
       ? []

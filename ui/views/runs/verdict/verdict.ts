@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
+import { chosenText } from '../../../../src/contract/models/chosen-text.ts';
 import type { JobDetail, Verdict } from '../../../api/types.ts';
 import { judgementActions, judgementSentence } from './judgement.ts';
 import { retentionView } from './retention.ts';
@@ -25,6 +26,7 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
     ${reason === null || judgement.kind === 'unmeasured' ? nothing : html`<p class="muted wrap">${reason}</p>`}
     ${judgementActions(job, judgement, isKept)}
     ${retention === null ? nothing : retentionView(retention, job, isKept)}
+    ${job.export?.chosen == null ? nothing : html`<p class="muted wrap">The files have ${chosenText(job.export.chosen)}.</p>`}
     ${
       job.export?.state === 'failed'
         ? html`<p class="wrap">Trained, and the adapter is kept. See below why there is no GGUF file.</p>`
@@ -51,7 +53,7 @@ export function verdictView(job: JobDetail, verdict: Verdict, isKept: boolean): 
     ${
       isKept
         ? html`<div class="row wrap-row">
-            <a class="button primary" href="/playground/${job.model_id}">Try it</a>
+            <a class="button" href="/playground/${job.model_id}">Try it</a>
             <a class="button" href="/models/${job.model_id}">Files</a>
           </div>`
         : nothing

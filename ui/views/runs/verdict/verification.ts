@@ -89,7 +89,7 @@ export function verificationFigures(verification: Found | null): TemplateResult 
       ${figures.map(([key, value]) =>
         figure(
           names[key] ?? metricName(key),
-          parts.includes(key) ? formatPercent(value as number, 4) : metricText(key, value as number),
+          parts.includes(key) ? formatPercent(value as number) : metricText(key, value as number),
         ),
       )}
     </dl>`;

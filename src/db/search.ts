@@ -1,4 +1,4 @@
-import type { Db } from '../open.ts';
+import type { Db } from './open.ts';
 
 /** A value of a column, with the number of rows that have it. */
 export interface Facet {

@@ -1,4 +1,4 @@
-/** The evaluation program's defaults over HTTP, and with the weights of the same model. */
+/** Clients of `/v1/completions` with their defaults: lm-eval, also with the weights of the same model, and LangChain. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -91,6 +91,34 @@ test('lm-eval has with its defaults the accuracy over HTTP that it has with the 
       Math.abs(served[metric] - own[metric]) * capitals.length < 1.5,
       `${metric}: ${JSON.stringify([served, own])}`,
     );
+});
+
+test('LangChain’s batches have an answer for each prompt, the same as alone', async () => {
+  const python = pythonWith('langchain', ['langchain-openai==1.7.4']);
+  const { stdout } = await start(
+    python,
+    [join(root, 'test', 'clients', 'programs', 'langchain_batches.py')],
+    {
+      env: {
+        ...process.env,
+        ...{ OPENAI_BASE_URL: `${service.url}/v1`, OPENAI_API_KEY: 'none', MODEL: `base:${gguf}` },
+        COUNTRIES: Object.keys(places).join(),
+      },
+      timeout: programMs,
+    },
+  );
+  const told: Json = JSON.parse(stdout.trim().split('\n').at(-1) as string);
+  assert.is(told.texts.length, capitals.length);
+  assert.ok(told.texts.every((text: string) => text.trim() !== ''));
+  assert.equal(new Set(told.choices.map((of: string[]) => of.length)), new Set([2]));
+  assert.ok(told.choices.flat().every((text: string) => !text.includes('.')));
+  assert.ok(told.ends.includes('stop'), `${told.ends}`);
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = told.usage;
+  assert.ok(completion > capitals.length && total === prompt + completion, JSON.stringify(told.usage));
+  assert.equal(told.together, told.alone);
+  const right = capitals.filter((row, at) => told.together[at].includes(row.choices[row.answer]));
+  console.log(`LangChain: ${right.length} of ${capitals.length} capitals`);
+  assert.ok(right.length > capitals.length / 2);
 });
 
 test.run();

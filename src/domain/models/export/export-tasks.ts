@@ -1,8 +1,8 @@
-import type { ExportTaskState } from '../../contract/frames.ts';
-import { AppError } from '../../errors.ts';
-import type { ExportStep } from '../../trainer/reexport.ts';
-import type { FrameLog } from '../events/frame-log.ts';
-import type { Model } from './models.ts';
+import type { ExportTaskState } from '../../../contract/frames.ts';
+import { AppError } from '../../../errors.ts';
+import type { ExportStep } from '../../../trainer/reexport.ts';
+import type { FrameLog } from '../../events/frame-log.ts';
+import type { Model } from '../models.ts';
 
 /** An export of a kept model that is underway. */
 export interface ExportTask {

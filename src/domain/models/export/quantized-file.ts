@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Quantization, quantizationTypes } from '../../contract/models/quantizations.ts';
-import type { ModelArtifact } from '../../db/tables/models.ts';
-import { AppError } from '../../errors.ts';
-import { type QuantizeProcessOptions, quantizeInProcess } from '../../native/quantize-process.ts';
-import type { Exported } from '../../trainer/reexport.ts';
-import type { Model } from './models.ts';
+import { type Quantization, quantizationTypes } from '../../../contract/models/quantizations.ts';
+import type { ModelArtifact } from '../../../db/tables/models.ts';
+import { AppError } from '../../../errors.ts';
+import { type QuantizeProcessOptions, quantizeInProcess } from '../../../native/quantize-process.ts';
+import type { Exported } from '../../../trainer/reexport.ts';
+import type { Model } from '../models.ts';
 
 /** Makes a type of the `source` of a model. @throws AppError as `quantizeInProcess` does. */
 export async function quantizeFile(

@@ -1,25 +1,26 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { unfinishedStates } from '../../contract/jobs.ts';
-import type { ExportOutcome } from '../../contract/journal.ts';
-import type { Quantization } from '../../contract/models/quantizations.ts';
-import type { Store } from '../../db/store.ts';
-import { AppError, asAppError } from '../../errors.ts';
-import { readGguf } from '../../inference/gguf/gguf.ts';
-import type { TrainerCommand } from '../../trainer/processes/supervisor.ts';
-import type { JobSpec } from '../../trainer/protocol.ts';
-import { type Exported, killReexport, reexport } from '../../trainer/reexport.ts';
-import type { SizeOf } from '../base-models/model-size.ts';
-import type { FrameLog } from '../events/frame-log.ts';
-import { checkRoom } from '../machine/disk-room.ts';
-import { exportNeed } from '../training/estimate/disk-need.ts';
+import { unfinishedStates } from '../../../contract/jobs.ts';
+import type { Chosen, ExportOutcome } from '../../../contract/journal.ts';
+import { defaultQuantizations, type Quantization } from '../../../contract/models/quantizations.ts';
+import type { Store } from '../../../db/store.ts';
+import { AppError, asAppError } from '../../../errors.ts';
+import { readGguf } from '../../../inference/gguf/gguf.ts';
+import type { TrainerCommand } from '../../../trainer/processes/supervisor.ts';
+import type { JobSpec } from '../../../trainer/protocol.ts';
+import { type Choice, type Exported, killReexport, reexport } from '../../../trainer/reexport.ts';
+import type { SizeOf } from '../../base-models/model-size.ts';
+import type { FrameLog } from '../../events/frame-log.ts';
+import { checkRoom } from '../../machine/disk-room.ts';
+import { exportNeed } from '../../training/estimate/disk-need.ts';
+import { mergesAdapter } from '../merged-base.ts';
+import { writeModelFile } from '../model-file.ts';
+import { folderBytes, type Model, type Models } from '../models.ts';
+import { chosenFolder, placeFiles, sealed, sealFiles, unseal } from './chosen-files.ts';
 import { exportSpec } from './export-spec.ts';
 import { aboutExport, createExportTasks, type ExportTask, type Underway } from './export-tasks.ts';
 import { createTurns } from './export-turns.ts';
-import { mergesAdapter } from './merged-base.ts';
-import { writeModelFile } from './model-file.ts';
-import { folderBytes, type Model, type Models } from './models.ts';
 import { quantizationSource, quantizeFile } from './quantized-file.ts';
 
 /** Makes GGUF files of kept models, again or in other types. Progress and end come as `export` frames. */
@@ -27,9 +28,11 @@ export interface Exporter {
   /**
    * Makes types from the model's adapter and its base model. It waits until no training runs or waits, as it reads the
    * whole base and could take the memory that a training needs, and until other exports have ended.
+   * @param choice makes them, and those that there are, of the adapter at a strength or of a checkpoint; they replace the
+   *   former files together, or not at all.
    * @throws AppError `not_found`, `invalid` (no adapter), `conflict` (one is underway), `disk_full`.
    */
-  start(reference: string, types: readonly Quantization[]): Promise<Model>;
+  start(reference: string, types: readonly Quantization[], choice?: ExportChoice): Promise<Model>;
   /**
    * Makes a type from the best file that there is, without the base model, beside a training: it reads tensor by tensor.
    * Resolves once llama.cpp has read the source and begun.
@@ -48,6 +51,11 @@ export interface Exporter {
   recover(): Promise<void>;
   /** Cancels all. */
   close(): Promise<void>;
+}
+
+/** What files are made of; `checkpointDir` is the folder of the checkpoint. */
+export interface ExportChoice extends Chosen {
+  readonly checkpointDir: string | null;
 }
 
 export interface ExporterOptions {
@@ -70,7 +78,8 @@ export interface ExporterOptions {
 export function mergedOutcome(before: ExportOutcome, latest: ExportOutcome): ExportOutcome {
   const isAgain = (type: string) => latest.files.some(({ quantization }) => quantization === type);
   const kept = before.files.filter(({ state, quantization }) => state === 'done' && !isAgain(quantization));
-  return { ...latest, files: [...kept, ...latest.files] };
+  const { chosen = before.chosen } = latest;
+  return { ...latest, chosen, files: [...kept, ...latest.files] };
 }
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the one export that runs
@@ -81,6 +90,26 @@ export function createExporter(options: ExporterOptions): Exporter {
   const folderOf = ({ modelId }: Pick<Model, 'modelId'>) => join(dir, modelId);
   const specIn = (folder: string) => join(folder, 'spec.json');
 
+  /** A model with what an export has made of it. */
+  async function withMade(model: Model, latest: Exported): Promise<Model> {
+    const before = models.find(model.modelId);
+    const isNew = (path: string) => latest.artifacts.some((made) => made.path === path);
+    return {
+      ...before,
+      artifacts: [...before.artifacts.filter(({ path }) => !isNew(path)), ...latest.artifacts],
+      sizeBytes: await folderBytes(before.path),
+      verification: latest.verification ?? before.verification,
+      export: mergedOutcome(before.export, latest.export),
+    };
+  }
+
+  function storeFiles(after: Model): void {
+    store.models.setFiles(after.id, after);
+    if (after.jobId !== null) {
+      store.jobs.update(after.jobId, { export: after.export, verification: after.verification });
+    }
+  }
+
   /** Stores what became of the types of an export; `finish` is called when that is told. */
   async function keep(
     model: Model,
@@ -88,22 +117,11 @@ export function createExporter(options: ExporterOptions): Exporter {
     latest: Exported,
     finish: () => void,
   ): Promise<void> {
-    const before = models.find(model.modelId);
-    const isNew = (path: string) => latest.artifacts.some((made) => made.path === path);
-    const after: Model = {
-      ...before,
-      artifacts: [...before.artifacts.filter(({ path }) => !isNew(path)), ...latest.artifacts],
-      sizeBytes: await folderBytes(before.path),
-      verification: latest.verification ?? before.verification,
-      export: mergedOutcome(before.export, latest.export),
-    };
+    const after = await withMade(model, latest);
     const { state, reason, advice } = latest.export;
     finish();
     frames.commit((emit) => {
-      store.models.setFiles(after.id, after);
-      if (after.jobId !== null) {
-        store.jobs.update(after.jobId, { export: after.export, verification: after.verification });
-      }
+      storeFiles(after);
       emit('export', null, {
         ...aboutExport(model, types),
         state: state === 'done' ? 'completed' : 'failed',
@@ -114,6 +132,35 @@ export function createExporter(options: ExporterOptions): Exporter {
     // Somebody may have renamed it.
     await writeModelFile(models.find(model.modelId));
     await options.onMade(after);
+  }
+
+  /** Brings the sealed files of an export into place, if there are any; also those of one that a kill cut off. */
+  async function bring(model: Model, folder: string): Promise<void> {
+    const result = await sealed(folder);
+    if (result === null) return;
+    // So that nothing has the former files open.
+    await options.onMade(model);
+    await placeFiles(folder, model.path, result.export.chosen == null);
+    storeFiles(await withMade(model, result));
+    await unseal(folder);
+  }
+
+  /** Makes files of a choice. @throws AppError `invalid` with the reason unless all of them could be made. */
+  async function makeChosen(
+    model: Model,
+    folder: string,
+    { strength, checkpoint, checkpointDir }: ExportChoice,
+    make: (choice: Choice) => Promise<Exported>,
+  ): Promise<Exported> {
+    const made = await make({ into: chosenFolder(folder), strength, checkpoint: checkpointDir });
+    const { state, code, reason, advice } = made.export;
+    if (state !== 'done')
+      throw new AppError('invalid', reason ?? 'It failed.', { details: { code, advice } });
+    const chosen = strength === 1 && checkpoint === null ? null : { strength, checkpoint };
+    const result = { ...made, export: { ...made.export, chosen } };
+    await sealFiles(folder, result);
+    await bring(model, folder);
+    return result;
   }
 
   /** Runs `make` in a folder of its own and stores what it made, if anything, or why it failed. */
@@ -127,6 +174,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     let latest: Exported | null = null;
     try {
       signal.throwIfAborted();
+      await bring(model, folder);
       await mkdir(folder, { recursive: true });
       latest = await make(folder);
     } catch (error) {
@@ -149,8 +197,9 @@ export function createExporter(options: ExporterOptions): Exporter {
       logger.warn({ error, model: model.name }, 'What an export made could not be stored');
     });
 
-  async function start(reference: string, types: readonly Quantization[]) {
+  async function start(reference: string, asked: readonly Quantization[], choice?: ExportChoice) {
     const model = models.find(reference);
+    const types = choice === undefined ? asked : typesOf(model, asked);
     tasks.refuseSecond(model);
     const adapter = models.fileOf(model, 'adapter');
     if (adapter === null || !existsSync(adapter)) {
@@ -158,6 +207,14 @@ export function createExporter(options: ExporterOptions): Exporter {
         'invalid',
         `${model.name} has no adapter, so it cannot be exported. Train it again.`,
       );
+    }
+    const { adapter: kind } = model.config;
+    if (choice !== undefined && choice.strength !== 1 && (kind === 'dora' || kind === 'full')) {
+      const why =
+        kind === 'dora'
+          ? 'is a DoRA, which acts at its full strength only'
+          : 'has no adapter that could be weaker, as all of its weights were trained';
+      throw new AppError('invalid', `${model.name} ${why}. Leave strength out.`);
     }
     const { parameters } = await options.sizeOf(model.baseModel, mergesAdapter(model.config));
     await checkRoom(model.path, (parameters ?? 0) * exportNeed(types).exportPerWeight);
@@ -170,7 +227,9 @@ export function createExporter(options: ExporterOptions): Exporter {
         const specPath = specIn(folder);
         const spec = await exportSpec(model, job, types, { folder, tools });
         await writeFile(specPath, JSON.stringify(spec, null, 2));
-        return reexport(trainer, { specPath, modelDir: model.path, types, ...underway });
+        const make = (of: Choice | null) =>
+          reexport(trainer, { specPath, modelDir: model.path, types, choice: of, ...underway });
+        return choice === undefined ? make(null) : makeChosen(model, folder, choice, make);
       }),
     );
     return model;
@@ -229,18 +288,33 @@ export function createExporter(options: ExporterOptions): Exporter {
         const folder = folderOf({ modelId });
         await killReexport(specIn(folder));
         const model = store.models.byModelId(modelId);
+        if (model !== null) {
+          await bring(model, folder).catch((error: unknown) => {
+            logger.warn({ error, model: model.name }, 'Exported files could not be brought into place');
+          });
+        }
         await clean(model?.path ?? folder, folder);
-        if (model !== null) logger.info({ model: model.name }, 'An export that was cut off was cleared away');
+        if (model === null) continue;
+        await writeModelFile(models.find(modelId));
+        logger.info({ model: model.name }, 'An export that was cut off was cleared away');
       }
     },
     close: tasks.close,
   };
 }
 
-/** Removes the folder of an export, and what it left in the model's. */
+/** The types of a model's files, then others that are asked for; the default ones without any. */
+function typesOf({ artifacts }: Model, asked: readonly Quantization[]): Quantization[] {
+  const there = artifacts.flatMap(({ kind, quantization }) => (kind === 'gguf' ? [quantization] : []));
+  const types = [...new Set([...(there as Quantization[]), ...asked])];
+  return types.length > 0 ? types : [...defaultQuantizations];
+}
+
+/** Removes the folder of an export, unless what it has is still to be brought into place, and what it left in the model's. */
 async function clean(modelDir: string, folder: string): Promise<void> {
   const left = (await readdir(modelDir).catch(() => [])).filter((name) => name.endsWith('.partial'));
-  const paths = [...left.map((name) => join(modelDir, name)), folder];
+  const paths = left.map((name) => join(modelDir, name));
+  if ((await sealed(folder)) === null) paths.push(folder);
   await Promise.allSettled(paths.map((path) => rm(path, { recursive: true, force: true, maxRetries: 2 })));
 }
 

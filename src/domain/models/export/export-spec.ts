@@ -1,14 +1,14 @@
 import { isAbsolute, join } from 'node:path';
-import { protocolVersion } from '../../contract/journal.ts';
-import type { Quantization } from '../../contract/models/quantizations.ts';
-import type { Settings } from '../../contract/settings.ts';
-import type { JobRow } from '../../db/tables/jobs.ts';
-import type { JobSpec } from '../../trainer/protocol.ts';
-import { locateModel } from '../base-models/base-model.ts';
-import { jobName } from '../job-record/job.ts';
-import { exportNeed } from '../training/estimate/disk-need.ts';
-import { mergedBase, settingsIn } from './merged-base.ts';
-import type { Model } from './models.ts';
+import { protocolVersion } from '../../../contract/journal.ts';
+import type { Quantization } from '../../../contract/models/quantizations.ts';
+import type { Settings } from '../../../contract/settings.ts';
+import type { JobRow } from '../../../db/tables/jobs.ts';
+import type { JobSpec } from '../../../trainer/protocol.ts';
+import { locateModel } from '../../base-models/base-model.ts';
+import { jobName } from '../../job-record/job.ts';
+import { exportNeed } from '../../training/estimate/disk-need.ts';
+import { mergedBase, settingsIn } from '../merged-base.ts';
+import type { Model } from '../models.ts';
 
 /**
  * The specification for an export of a kept model: that of its job, or what the model tells of it if the job was deleted.

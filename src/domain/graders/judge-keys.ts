@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { judgeKeysFile } from '../../contract/access.ts';
+import { AppError } from '../../errors.ts';
+import { refusalOf } from '../../faults.ts';
+import { createKeptKeys } from '../access/kept-keys.ts';
+
+/** The keys of the servers that judges are asked at, each for the `base_url` of graders alone. They are written, and never told. */
+export interface JudgeKeys {
+  /** The URLs that have one, sorted. @throws AppError `conflict` if the file cannot be read. */
+  urls(): string[];
+  /** Keeps the key of a URL, for all that is judged from now on. @throws AppError `invalid` for another URL. */
+  put(url: string, key: string): void;
+  /** @throws AppError `not_found` if the URL has none. */
+  remove(url: string): void;
+}
+
+/** The file of the keys by URL, which trainers read (trainer/grading/judge_server.py). */
+export const judgeKeysPath = (dataDir: string): string => join(dataDir, judgeKeysFile);
+
+const mostKeys = 100;
+
+export function createJudgeKeys(path: string): JudgeKeys {
+  const { read, write } = createKeptKeys(path, 'URL');
+  return {
+    urls: () => Object.keys(read()).sort(),
+    put(given, key) {
+      const url = asGradersHaveIt(given);
+      const keys = { ...read(), [url]: key };
+      if (Object.keys(keys).length > mostKeys)
+        throw refusalOf('url', `There are keys of ${mostKeys} URLs already: delete one.`);
+      write(keys);
+    },
+    remove(given) {
+      const url = given.replace(/\/+$/, '');
+      const { [url]: key, ...others } = read();
+      if (key === undefined) throw new AppError('not_found', `There is no key for ${url}.`);
+      write(others);
+    },
+  };
+}
+
+/** A URL without its last slash. @throws AppError `invalid` where no grader has it. */
+function asGradersHaveIt(given: string): string {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || /[@?#\s]/.test(given))
+    throw refusalOf('url', 'must be an http:// or https:// address without a user name and a query');
+  return given.replace(/\/+$/, '');
+}

@@ -1,0 +1,98 @@
+import type { KeptAnswer } from './traffic.ts';
+
+/**
+ * What rows are made of kept answers: `sft` learns what was said, or its correction; `preference` prefers a correction to
+ * what was said; `kto` learns which answers were rated up, and which down.
+ */
+export const rowKinds = ['sft', 'preference', 'kto'] as const;
+export type RowKind = (typeof rowKinds)[number];
+
+/** Why no row was made of answers, as what follows their number. */
+export const skipReasons = {
+  no_correction: 'without a correction',
+  unrated: 'without a rating',
+  rated_down: 'rated down and not corrected',
+  cut_off: 'cut off at max_tokens',
+  no_text: 'empty, or equal to their correction',
+  duplicate: 'the same as another',
+} as const;
+type SkipReason = keyof typeof skipReasons;
+export type Skipped = Record<SkipReason, number>;
+export const skipReasonNames = Object.keys(skipReasons) as SkipReason[];
+
+/** A message as OpenAI has it; what it has beside is kept. */
+interface Message {
+  readonly role: string;
+  readonly content?: string | readonly { readonly text: string }[] | null | undefined;
+  readonly tool_calls?: readonly object[] | null | undefined;
+}
+interface Kept {
+  readonly tools: readonly object[] | null;
+  readonly choices: readonly { readonly message: Message; readonly finish_reason: string }[];
+}
+
+/** A message as rows have it: a text as its content, and no fields without a value. */
+const asRow = ({ role, content, ...more }: Message) => ({
+  role: role === 'developer' ? 'system' : role,
+  content: Array.isArray(content) ? content.map(({ text }) => text).join('') : (content ?? null),
+  ...Object.fromEntries(Object.entries(more).filter(([, value]) => value != null)),
+});
+
+/** The row of one answer, or why there is none. */
+function rowOf(kind: RowKind, answer: KeptAnswer): object | SkipReason {
+  const { tools, choices } = answer.completion as Kept;
+  const [choice] = choices;
+  const { correction } = answer;
+  if (kind === 'preference' && correction === null) return 'no_correction';
+  if (kind === 'kto' && answer.rating === null) return 'unrated';
+  if (kind === 'sft' && correction === null && answer.rating === 'down') return 'rated_down';
+  const isLearned = kind === 'sft' ? correction === null : kind === 'kto' && answer.rating === 'up';
+  if (isLearned && choice?.finish_reason === 'length') return 'cut_off';
+  const said = asRow(choice?.message ?? { role: 'assistant' });
+  const isCall = (choice?.message.tool_calls ?? []).length > 0;
+  const isEmpty = !said.content && !isCall;
+  const prompt = (answer.messages as Message[]).map(asRow);
+  const corrected = { role: 'assistant', content: correction };
+  const origin = { completion_id: answer.id, model: answer.model };
+  const offered = tools === null || tools.length === 0 ? undefined : tools;
+  if (kind === 'sft') {
+    if (correction === null && isEmpty) return 'no_text';
+    const messages = [...prompt, correction === null ? said : corrected];
+    return { messages, tools: offered, ...origin };
+  }
+  if (kind === 'kto') {
+    if (isEmpty) return 'no_text';
+    return { prompt, completion: [said], label: answer.rating === 'up', tools: offered, ...origin };
+  }
+  if (isEmpty || said.content === correction) return 'no_text';
+  return { prompt, chosen: [corrected], rejected: [said], tools: offered, ...origin };
+}
+
+/**
+ * Collects rows of answers, each once.
+ * @returns what takes answers, and what it made of them.
+ */
+export function createAnswerRows(kind: RowKind) {
+  const seen = new Set<string>();
+  const rows: object[] = [];
+  const skipped = Object.fromEntries(skipReasonNames.map((reason) => [reason, 0])) as Skipped;
+  return {
+    rows,
+    skipped,
+    add(answer: KeptAnswer): void {
+      const row = rowOf(kind, answer);
+      const {
+        completion_id: _id,
+        model: _model,
+        ...content
+      } = (typeof row === 'string' ? {} : row) as Record<string, unknown>;
+      const text = JSON.stringify(content);
+      const reason = typeof row === 'string' ? row : seen.has(text) ? 'duplicate' : null;
+      if (reason !== null) skipped[reason] += 1;
+      else {
+        seen.add(text);
+        rows.push(row as object);
+      }
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** Names that move from model to model: requests while one moves, undo, a model that was deleted, and bad input. */
+import OpenAI from 'openai';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
+import { type StoredModel, saying, storeModel } from '../stored-model.ts';
+
+const chatTemplate = `{% for message in messages %}{{ message.content }}{% endfor %}#`;
+
+let service: TestService;
+let client: OpenAI;
+const models: Record<string, StoredModel> = {};
+
+test.before(async () => {
+  const dataDir = temporaryFolder();
+  for (const name of ['abc', 'xyz'])
+    models[name] = storeModel(dataDir, name, undefined, { layers: 1, chatTemplate, next: saying(name) });
+  service = await startService({ dataDir });
+  client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'unused', maxRetries: 0 });
+});
+test.after(endAll);
+
+const move = (model: string, name = 'support@live') => service.call('POST', '/api/aliases', { name, model });
+const undo = (name = 'support@live') => service.call('POST', `/api/aliases/${name}/undo`);
+async function say(model = 'support@live'): Promise<string | null> {
+  const messages = [{ role: 'user' as const, content: 'Hi' }];
+  const answer = await client.chat.completions.create({ model, messages, max_tokens: 8, temperature: 0 });
+  assert.is(answer.model, model);
+  return answer.choices[0]?.message.content ?? null;
+}
+
+test('an alias is answered by what it stands for, is moved, and moved back', async () => {
+  const { status, body } = await move('abc');
+  assert.equal([status, body.name, body.model, body.history], [200, 'support@live', 'abc', []]);
+  assert.is(await say(), 'abc');
+  const moved = (await move('xyz')).body;
+  assert.equal([moved.model, moved.history.map(({ model }: { model: string }) => model)], ['xyz', ['abc']]);
+  assert.is(await say(), 'xyz');
+  assert.is((await move('xyz')).body.history.length, 1, 'moved to where it is');
+  assert.is((await undo()).body.model, 'abc');
+  assert.is(await say(), 'abc');
+  const last = await undo();
+  assert.equal(
+    [last.status, last.body.detail],
+    [409, 'support@live was never moved. Delete it if it is not needed.'],
+  );
+});
+
+test('models and aliases are listed, and an alias of an alias stands for the same model', async () => {
+  await move('support@live', 'copy@next');
+  await move('xyz');
+  assert.equal([await say('copy@next'), await say()], ['abc', 'xyz']);
+  const names: string[] = [];
+  for await (const { id } of client.models.list()) names.push(id);
+  assert.equal(names.sort(), ['abc', 'copy@next', 'support@live', 'xyz']);
+  assert.is((await client.models.retrieve('support@live')).id, 'support@live');
+  const { aliases } = (await service.call('GET', '/api/aliases')).body;
+  assert.equal(
+    aliases.map(({ name, model }: { name: string; model: string }) => [name, model]),
+    [
+      ['copy@next', 'abc'],
+      ['support@live', 'xyz'],
+    ],
+  );
+});
+
+test('no request fails while an alias moves', async () => {
+  let isMoving = true;
+  const moving = (async () => {
+    for (let at = 0; isMoving; at += 1) await move(at % 2 === 0 ? 'abc' : 'xyz');
+  })();
+  const said: (string | null)[] = [];
+  const ask = async () => {
+    for (let count = 0; count < 50; count += 1) said.push(await say());
+  };
+  await Promise.all([ask(), ask(), ask(), ask()]);
+  isMoving = false;
+  await moving;
+  assert.is(said.length, 200);
+  assert.equal([...new Set(said)].sort(), ['abc', 'xyz']);
+});
+
+test('an alias of a deleted model answers 404 by its own name, and never as another model', async () => {
+  await move('abc');
+  const { status } = await service.call('DELETE', `/api/models/${models.abc?.modelId}`);
+  assert.is(status, 200);
+  const error = await say().catch((thrown) => thrown);
+  assert.is(error.status, 404);
+  assert.match(error.message, 'The model that support@live stands for was deleted. Move the alias.');
+  const { aliases } = (await service.call('GET', '/api/aliases')).body;
+  assert.is(aliases.find(({ name }: { name: string }) => name === 'support@live').model, null);
+  assert.not.ok((await client.models.list()).data.some(({ id }) => id === 'support@live'));
+  assert.is((await undo()).body.model, 'xyz');
+  assert.is(await say(), 'xyz');
+});
+
+test('bad input changes nothing and says what is wrong', async () => {
+  for (const [name, model, status] of [
+    ['support', 'xyz', 400],
+    ['a b@live', 'xyz', 400],
+    [`${'a'.repeat(65)}@live`, 'xyz', 400],
+    ['a@b@c', 'xyz', 400],
+    ['new@live', 'nothing', 404],
+    ['new@live', 'other@live', 404],
+  ] as const)
+    assert.is((await move(model, name)).status, status, `${name} ${model}`);
+  for (const path of ['new@live', 'xyz', 'a%20b'])
+    for (const [method, end] of [
+      ['DELETE', ''],
+      ['POST', '/undo'],
+    ])
+      assert.is((await service.call(method as string, `/api/aliases/${path}${end}`)).status, 404);
+  assert.is((await service.call('DELETE', '/api/aliases/copy@next')).status, 200);
+  assert.is((await service.call('GET', '/api/aliases')).body.aliases.length, 1);
+});
+
+test.run();
