@@ -19,6 +19,11 @@ test.before(async () => {
   model = storeModel(dataDir);
   service = await startService({ dataDir });
   await service.upload('support.jsonl', supportRows());
+  // What its analysis finds is a change, too.
+  await until(async () => {
+    const { datasets } = (await service.call('GET', '/api/datasets')).body;
+    return datasets[0].findings !== null;
+  }, 'the dataset is analysed');
   site = createServer((_, response) => {
     response.setHeader('content-type', 'text/html');
     response.end('<!doctype html><title>Another site</title><body></body>');
