@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.data import preferences, rows
 from trainer.data.steps import steps_per_epoch, total_steps
-from trainer.families.causal import REFERENCE_ROWS
+from trainer.families.fit_prompts import fit_prompts
 from trainer.libraries.trl import TokenizedRows
 from trainer.model.hardware import choose
 from trainer.padding_free.pairs import fuse_layers_for_pairs, make_pairs_padding_free
-from trainer.training import probe
 from trainer.training.arguments import router_loss, training_arguments
-from trainer.training.fit import fit
-from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.per_item import PerItem, sequences, with_lengths
 from trainer.training.references import References
-from trainer.training.rewards.graded import graders_of
 
 if TYPE_CHECKING:
     from trainer.data.job import Job, Trained
@@ -87,13 +82,4 @@ class Dpo:
         if not job.provider.own_kernels:
             fuse_layers_for_pairs(trainer.model, training, hardware)
         trainer.references = references
-        answers = partial(generate_answers, job, trainer.model)
-        trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders_of(job))
-        probe.run(job, trainer, ("prompt_ids", "chosen_ids", "rejected_ids"))
-        result = fit(trainer, job)
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        model.config.use_cache = True
-        shown = held_out if held_out is not None else training
-        prompts = [(row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
-        golden = trainer.answers.for_export()
-        return {**result, "model": model, "references": prompts, "golden": golden}
+        return fit_prompts(job, trainer, training, held_out, ("prompt_ids", "chosen_ids", "rejected_ids"))
