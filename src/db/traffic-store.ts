@@ -8,7 +8,10 @@ export interface KeptAnswer {
   readonly id: string;
   /** The ID of the access key that asked; `null` without one. */
   readonly owner: string | null;
+  /** As the request named it. */
   readonly model: string;
+  /** What the name stood for. */
+  readonly answeredBy: string;
   /** In Unix seconds. */
   readonly createdAt: number;
   readonly messages: readonly unknown[];
@@ -42,12 +45,24 @@ export interface AnswerPage {
   readonly hasMore: boolean;
 }
 
+/** What was kept of the answers of one model under a name. */
+export interface AnswerTotals {
+  readonly answeredBy: string;
+  readonly answers: number;
+  readonly up: number;
+  readonly down: number;
+  /** The mean time from a request to the end of its answer. */
+  readonly milliseconds: number;
+}
+
 /** The answers that clients asked to keep. They are in a database of their own, which no backup copies. */
 export interface TrafficStore {
   /** Stores answers in one transaction. */
   add(answers: readonly NewAnswer[]): void;
   get(id: string): KeptAnswer | null;
   list(filter: AnswerFilter): AnswerPage;
+  /** @param model as requests named it. @param since in Unix seconds. */
+  totals(model: string, since: number): AnswerTotals[];
   update(id: string, fields: Pick<KeptAnswer, 'metadata' | 'rating' | 'correction'>): void;
   remove(id: string): void;
   /**
@@ -65,7 +80,7 @@ const pageBytes = 2 ** 24;
 const pieceRows = 100;
 
 const columns =
-  'id, owner, model, created_at AS createdAt, messages, completion, metadata, milliseconds, rating, correction, bytes';
+  'id, owner, model, answered_by AS answeredBy, created_at AS createdAt, messages, completion, metadata, milliseconds, rating, correction, bytes';
 
 interface Row extends Omit<KeptAnswer, 'messages' | 'completion' | 'metadata'> {
   readonly messages: string;
@@ -109,8 +124,8 @@ export function createTrafficStore(path: string, migrationsDir: string): Traffic
   return {
     add(answers) {
       const insert = opened().prepare(
-        `INSERT INTO answers (id, owner, model, created_at, messages, completion, metadata, milliseconds, words, bytes)
-         VALUES (@id, @owner, @model, @createdAt, @messages, @completion, @metadata, @milliseconds, @words, @bytes)`,
+        `INSERT INTO answers (id, owner, model, answered_by, created_at, messages, completion, metadata, milliseconds, words, bytes)
+         VALUES (@id, @owner, @model, @answeredBy, @createdAt, @messages, @completion, @metadata, @milliseconds, @words, @bytes)`,
       );
       opened().transaction(() => {
         for (const { messages, completion, metadata, ...answer } of answers) {
@@ -163,6 +178,14 @@ export function createTrafficStore(path: string, migrationsDir: string): Traffic
       }
       return { answers, hasMore: false };
     },
+    totals: (model, since) =>
+      (known()
+        ?.prepare(
+          `SELECT answered_by AS answeredBy, count(*) AS answers, count(*) FILTER (WHERE rating = 'up') AS up,
+             count(*) FILTER (WHERE rating = 'down') AS down, avg(milliseconds) AS milliseconds
+           FROM answers WHERE model = ? AND created_at >= ? GROUP BY answered_by`,
+        )
+        .all(model, since) ?? []) as AnswerTotals[],
     update: (id, { metadata, rating, correction }) =>
       void known()
         ?.prepare('UPDATE answers SET metadata = ?, rating = ?, correction = ? WHERE id = ?')

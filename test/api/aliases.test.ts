@@ -80,8 +80,77 @@ test('no request fails while an alias moves', async () => {
   assert.equal([...new Set(said)].sort(), ['abc', 'xyz']);
 });
 
+test('a split sends conversations to a candidate, counts what is liked of each, and ends with a move', async () => {
+  await move('abc', 'split@live');
+  const split = (body: object, name = 'split@live') =>
+    service.call('POST', `/api/aliases/${name}/split`, body);
+  const begun = await split({ model: 'xyz', percent: 30 });
+  assert.equal([begun.status, begun.body.model, begun.body.split.model], [200, 'abc', 'xyz']);
+  const none = { answers: 0, up: 0, down: 0, liked: null, milliseconds: null };
+  const { current, candidate, difference, better } = begun.body.split;
+  assert.equal([current, candidate, difference, better], [none, none, null, null]);
+
+  const asked = { max_tokens: 4, temperature: 0, store: true };
+  /** What the first turn, and a later one with another system prompt, of a conversation are answered. */
+  const converse = async (number: number) => {
+    const first = { role: 'user' as const, content: `Question ${number}` };
+    const turns = [
+      await client.chat.completions.create({ ...asked, model: 'split@live', messages: [first] }),
+      await client.chat.completions.create({
+        ...asked,
+        model: 'split@live',
+        messages: [first, { role: 'assistant', content: 'What?' }, { role: 'user', content: 'That.' }],
+      }),
+    ];
+    assert.equal([...new Set(turns.map((turn) => turn.model))], ['split@live'], 'nobody sees which');
+    const texts = turns.map(({ choices }) => choices[0]?.message.content);
+    assert.is(texts[0], texts[1], 'a conversation stays with its model');
+    const rating = texts[0] === 'xyz' ? 'up' : 'down';
+    for (const { id } of turns)
+      assert.is((await service.call('POST', `/v1/chat/completions/${id}/feedback`, { rating })).status, 200);
+    return texts[0];
+  };
+  const said: unknown[] = [];
+  for (let number = 0; number < 60; number += 1) said.push(await converse(number));
+  const share = said.filter((text) => text === 'xyz').length;
+  // Within four standard deviations of 18.
+  assert.ok(share >= 4 && share <= 32, `${share} of 60`);
+  const kept = (await service.call('GET', '/v1/chat/completions?model=split@live')).body;
+  assert.not.match(JSON.stringify(kept), models.xyz?.modelId as string, 'nor in a kept answer');
+
+  const { aliases } = (await service.call('GET', '/api/aliases')).body;
+  const found = aliases.find(({ name }: { name: string }) => name === 'split@live').split;
+  assert.equal(
+    [found.percent, found.current.answers, found.current.down, found.candidate.answers, found.candidate.up],
+    [30, 120 - 2 * share, 120 - 2 * share, 2 * share, 2 * share],
+  );
+  assert.equal([found.candidate.liked.share, found.current.liked.share], [1, 0]);
+  assert.ok(found.difference.low > 0 && found.difference.low < 1 && found.better === 'candidate');
+  assert.ok(found.candidate.milliseconds > 0);
+
+  for (const [body, name, status] of [
+    [{ model: 'abc', percent: 30 }, 'split@live', 400],
+    [{ model: 'split@live', percent: 30 }, 'split@live', 400],
+    [{ model: 'xyz', percent: 0 }, 'split@live', 400],
+    [{ model: 'xyz', percent: 100 }, 'split@live', 400],
+    [{ model: 'xyz', percent: 1.5 }, 'split@live', 400],
+    [{ model: 'xyz' }, 'split@live', 400],
+    [{ model: 'nothing', percent: 30 }, 'split@live', 404],
+    [{ model: 'xyz', percent: 30 }, 'no@live', 404],
+  ] as const)
+    assert.is((await split(body, name)).status, status, JSON.stringify([body, name]));
+  assert.is((await service.call('GET', '/api/aliases')).body.aliases.length, aliases.length);
+
+  const promoted = (await move('xyz', 'split@live')).body;
+  assert.equal([promoted.model, promoted.split], ['xyz', null]);
+  await split({ model: 'abc', percent: 99 });
+  assert.is((await service.call('DELETE', '/api/aliases/split@live/split')).body.split, null);
+  assert.is(await say('split@live'), 'xyz');
+});
+
 test('an alias of a deleted model answers 404 by its own name, and never as another model', async () => {
   await move('abc');
+  await service.call('POST', '/api/aliases/split@live/split', { model: 'abc', percent: 99 });
   const { status } = await service.call('DELETE', `/api/models/${models.abc?.modelId}`);
   assert.is(status, 200);
   const error = await say().catch((thrown) => thrown);
@@ -92,6 +161,8 @@ test('an alias of a deleted model answers 404 by its own name, and never as anot
   assert.not.ok((await client.models.list()).data.some(({ id }) => id === 'support@live'));
   assert.is((await undo()).body.model, 'xyz');
   assert.is(await say(), 'xyz');
+  assert.is(await say('split@live'), 'xyz', 'a candidate that was deleted answers nothing more');
+  assert.is((await service.call('DELETE', '/api/aliases/split@live')).status, 200);
 });
 
 test('bad input changes nothing and says what is wrong', async () => {

@@ -1,4 +1,5 @@
 import { isBaseName } from '../../domain/base-models/local-models.ts';
+import type { Alias } from '../../domain/models/aliases.ts';
 import type { Model } from '../../domain/models/models.ts';
 import type { Services } from '../../domain/services.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
@@ -19,18 +20,24 @@ const present = (model: Model) => ({
   export: model.export,
 });
 
+const presentAlias = ({ name, moves }: Alias) => ({
+  id: name,
+  object: 'model',
+  created: unixSeconds(moves[0]?.movedAt ?? ''),
+  owned_by: 'hone',
+});
+
 /** `/v1/models`. A model is named by its name or either ID. */
 export function modelRoutes({ aliases, modelReferences, models, removeModel, untrained }: Services) {
   /** Aliases whose model is there. */
   const presentAliases = () =>
-    aliases.list().flatMap(({ name, moves }) => {
+    aliases.list().flatMap((alias) => {
       try {
-        modelReferences.resolve(name);
+        modelReferences.resolve(alias.name);
       } catch {
         return [];
       }
-      const created = unixSeconds(moves[0]?.movedAt ?? '');
-      return [{ id: name, object: 'model', created, owned_by: 'hone' }];
+      return [presentAlias(alias)];
     });
   return [
     route({
@@ -62,10 +69,9 @@ export function modelRoutes({ aliases, modelReferences, models, removeModel, unt
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
       handle: async ({ params }) => {
         const { model: id } = params;
-        const alias = presentAliases().find((one) => one.id === id);
-        if (alias !== undefined) return alias;
-        const checkpoint = await modelReferences.checkpointOf(id);
         const { model } = modelReferences.resolve(id);
+        if (aliases.targetsOf(id) !== null) return presentAlias(aliases.get(id));
+        const checkpoint = await modelReferences.checkpointOf(id);
         if (checkpoint === null && !isBaseName(model)) return present(models.find(model));
         const at = checkpoint?.createdAt ?? (await untrained.find(model)).changedAt.toISOString();
         return { id, object: 'model', created: unixSeconds(at), owned_by: 'hone' };

@@ -6,3 +6,11 @@ CREATE TABLE alias_moves (
   moved_at TEXT NOT NULL
 );
 CREATE INDEX moves_of_alias ON alias_moves (alias, number);
+
+-- A share of the requests of an alias that another model answers, to compare the two.
+CREATE TABLE alias_splits (
+  alias TEXT PRIMARY KEY,
+  target TEXT NOT NULL,                     -- as above
+  percent INTEGER NOT NULL,
+  started_at TEXT NOT NULL
+);

@@ -6,7 +6,16 @@ export interface AliasMove {
   readonly movedAt: string;
 }
 
-/** The moves of aliases. */
+/** A share of the requests of an alias that another model answers. */
+export interface AliasSplit {
+  /** As of a move. */
+  readonly target: string;
+  /** 1 to 99. */
+  readonly percent: number;
+  readonly startedAt: string;
+}
+
+/** The moves and splits of aliases. */
 export interface AliasStore {
   /** The names, in their order. */
   names(): string[];
@@ -15,6 +24,9 @@ export interface AliasStore {
   /** The target of the last move, or `null`. */
   target(alias: string): string | null;
   add(alias: string, move: AliasMove): void;
+  split(alias: string): AliasSplit | null;
+  /** `null` ends it. */
+  setSplit(alias: string, split: AliasSplit | null): void;
   /** Takes the last move back. */
   removeLast(alias: string): void;
   /** @returns whether there were moves. */
@@ -34,11 +46,23 @@ export function createAliasStore(db: Db): AliasStore {
     'DELETE FROM alias_moves WHERE number = (SELECT max(number) FROM alias_moves WHERE alias = ?)',
   );
   const remove = db.prepare('DELETE FROM alias_moves WHERE alias = ?');
+  const split = db.prepare(
+    'SELECT target, percent, started_at AS startedAt FROM alias_splits WHERE alias = ?',
+  );
+  const addSplit = db.prepare(
+    'INSERT OR REPLACE INTO alias_splits (alias, target, percent, started_at) VALUES (?, ?, ?, ?)',
+  );
+  const removeSplit = db.prepare('DELETE FROM alias_splits WHERE alias = ?');
   return {
     names: () => names.all() as string[],
     moves: (alias, limit) => moves.all(alias, limit) as AliasMove[],
     target: (alias) => (target.get(alias) as string | undefined) ?? null,
     add: (alias, move) => void add.run(alias, move.target, move.movedAt),
+    split: (alias) => (split.get(alias) as AliasSplit | undefined) ?? null,
+    setSplit(alias, one) {
+      if (one === null) removeSplit.run(alias);
+      else addSplit.run(alias, one.target, one.percent, one.startedAt);
+    },
     removeLast: (alias) => void removeLast.run(alias),
     remove: (alias) => remove.run(alias).changes > 0,
   };

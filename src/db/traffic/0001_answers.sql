@@ -4,6 +4,7 @@ CREATE TABLE answers (
   id TEXT NOT NULL UNIQUE,
   owner TEXT,                               -- the ID of the access key; NULL without one
   model TEXT NOT NULL,                      -- as the request named it
+  answered_by TEXT NOT NULL,                -- what the name stood for
   created_at INTEGER NOT NULL,              -- Unix seconds
   bytes INTEGER NOT NULL,
   rating TEXT CHECK (rating IN ('up', 'down')),

@@ -3,7 +3,7 @@ import { AppError } from '../../errors.ts';
 import { isBaseName } from '../base-models/local-models.ts';
 import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
-import type { Aliases } from '../models/aliases.ts';
+import type { Aliases, AliasTargets } from '../models/aliases.ts';
 import type { Models } from '../models/models.ts';
 import { readCheckpointName } from './model-name.ts';
 
@@ -17,14 +17,23 @@ export interface ModelReference {
 
 /** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint, a base model or an alias. */
 export interface ModelReferences {
-  /** @throws AppError `not_found`. */
-  resolve(name: string): ModelReference;
+  /** @param conversation as of `Aliases.targetsOf`. @throws AppError `not_found`. */
+  resolve(name: string, conversation?: string): ModelReference;
   /** The checkpoint that a name is of, or `null` if it is not that of one. @throws AppError `not_found`. */
   checkpointOf(name: string): Promise<Checkpoint | null>;
 }
 
+/** One text for each model, base model and checkpoint, whatever it was named by. */
+export const referenceKey = ({
+  model,
+  checkpoint,
+}: {
+  readonly model: string;
+  readonly checkpoint?: number | undefined;
+}): string => (checkpoint === undefined ? model : `${model}@${checkpoint}`);
+
 export function createModelReferences(options: {
-  readonly aliases: Pick<Aliases, 'targetOf'>;
+  readonly aliases: Pick<Aliases, 'targetsOf'>;
   readonly store: FineTuningStore;
   readonly models: Models;
   readonly checkpoints: Checkpoints;
@@ -41,9 +50,9 @@ export function createModelReferences(options: {
     }
   }
 
-  function resolve(name: string): ModelReference {
-    const target = aliases.targetOf(name);
-    if (target !== null) return ofAlias(name, target);
+  function resolve(name: string, conversation?: string): ModelReference {
+    const targets = aliases.targetsOf(name, conversation);
+    if (targets !== null) return ofAlias(name, targets);
     const found = readCheckpointName(name);
     if (found === null) return { model: idOf(name) };
     const jobId = store.jobIdOfModel(found.model);
@@ -52,7 +61,12 @@ export function createModelReferences(options: {
   }
 
   /** Never another model: what an alias stands for may have been deleted. */
-  function ofAlias(name: string, target: string): ModelReference {
+  function ofAlias(name: string, { target, candidate }: AliasTargets): ModelReference {
+    try {
+      if (candidate !== null) return resolve(candidate);
+    } catch {
+      // A candidate that was deleted answers nothing more.
+    }
     try {
       return resolve(target);
     } catch (cause) {

@@ -1,13 +1,14 @@
 import type {
   AnswerFilter,
   AnswerPage,
+  AnswerTotals,
   KeptAnswer,
   NewAnswer,
   TrafficStore,
 } from '../../db/traffic-store.ts';
 import { AppError } from '../../errors.ts';
 
-export type { KeptAnswer };
+export type { AnswerTotals, KeptAnswer };
 
 /** The answers that clients asked to keep. */
 export interface Traffic {
@@ -17,6 +18,8 @@ export interface Traffic {
   get(owner: string | undefined, id: string): KeptAnswer;
   /** @returns `null` if there is no answer `after`. */
   list(filter: AnswerFilter): AnswerPage | null;
+  /** What was kept of each model that answered to a name. @param since in Unix seconds. */
+  totals(model: string, since: number): AnswerTotals[];
   /** Changes fields of an answer. @throws AppError `not_found`. */
   update(
     owner: string | undefined,
@@ -89,6 +92,10 @@ export function createTraffic(
       write();
       const { owner, after } = filter;
       return after !== undefined && find(owner, after) === null ? null : store.list(filter);
+    },
+    totals(model, since) {
+      write();
+      return store.totals(model, since);
     },
     update(owner, id, changes) {
       const found = get(owner, id);

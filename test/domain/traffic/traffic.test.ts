@@ -22,7 +22,7 @@ function open(file: string, limits: object = {}) {
   return { traffic, said };
 }
 const answer = (id: string, createdAt = (100 * day) / 1000, text = id) => ({
-  ...{ id, owner: null, model: 'm', createdAt, metadata: {}, milliseconds: 1 },
+  ...{ id, owner: null, model: 'm', answeredBy: 'm', createdAt, metadata: {}, milliseconds: 1 },
   messages: [{ role: 'user', content: text }],
   completion: { choices: [{ message: { role: 'assistant', content: 'Yes.' } }] },
 });

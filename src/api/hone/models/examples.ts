@@ -58,13 +58,40 @@ const alias = {
   model: 'Qwen3-0.6B-support',
   moved_at: '2026-11-21T12:00:00.000Z',
   history: [{ model: 'Qwen3-0.6B-support-1', moved_at: '2026-11-14T09:30:00.000Z' }],
+  split: null,
+};
+const split = {
+  ...alias,
+  split: {
+    model: 'Qwen3-0.6B-support-2',
+    percent: 10,
+    started_at: '2026-11-22T08:00:00.000Z',
+    current: {
+      answers: 912,
+      up: 48,
+      down: 32,
+      liked: { share: 0.6, low: 0.4904, high: 0.7004 },
+      milliseconds: 812.4,
+    },
+    candidate: {
+      answers: 101,
+      up: 56,
+      down: 14,
+      liked: { share: 0.8, low: 0.6918, high: 0.8769 },
+      milliseconds: 640.2,
+    },
+    difference: { share: 0.2, low: 0.0524, high: 0.3339 },
+    better: 'candidate',
+  },
 };
 
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
-  'GET /api/aliases': { aliases: [alias] },
+  'GET /api/aliases': { aliases: [split] },
   'POST /api/aliases': alias,
   'POST /api/aliases/{name}/undo': { ...alias, ...alias.history[0], history: [] },
+  'POST /api/aliases/{name}/split': split,
+  'DELETE /api/aliases/{name}/split': alias,
   'DELETE /api/aliases/{name}': { status: 'deleted', message: 'The alias support@live was deleted' },
   'GET /api/catalog': { models: [catalogued] },
   'GET /api/catalog/facets': facets,

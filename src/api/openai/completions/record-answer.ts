@@ -37,8 +37,8 @@ export function createRecorder({
     const { bearer } = credentialsOf((name) => exchange.header(name), access.cookieName);
     return bearer === null ? null : accessKeys.check(bearer);
   };
-  /** @returns what keeps the answer to this request, as a completion, or `undefined` if it is not to be kept. */
-  return (asked: Asked, exchange: Exchange) => {
+  /** @param answeredBy what the name of the request stands for. @returns what keeps the answer to this request, as a completion, or `undefined` if it is not to be kept. */
+  return (asked: Asked, exchange: Exchange, answeredBy: string) => {
     const holder = asked.store === false ? null : holderOf(exchange);
     if (!(asked.store ?? holder?.recording)) return undefined;
     const began = performance.now();
@@ -47,6 +47,7 @@ export function createRecorder({
         id: completion.id,
         owner: holder?.id ?? null,
         model: asked.model,
+        answeredBy: answeredBy,
         createdAt: completion.created,
         messages: asked.messages,
         metadata: asked.metadata ?? {},

@@ -8,6 +8,7 @@ import type { PlaygroundRequest } from '../../../domain/playground/playground.ts
 import type { Services } from '../../../domain/services.ts';
 import type { Exchange } from '../../../http/exchange.ts';
 import { type CommonFields, defaults } from './common-fields.ts';
+import type { SentMessage } from './messages.ts';
 
 /** The sampling parameters of a request by their names inside the service. */
 const samplingOf = (body: { readonly [F in SamplingField]?: number | null | undefined }) =>
@@ -15,18 +16,25 @@ const samplingOf = (body: { readonly [F in SamplingField]?: number | null | unde
     samplingNames.map((name) => [name, body[samplingParameters[name].field] ?? undefined]),
   ) as { readonly [N in SamplingName]: number | undefined };
 
+/** What all requests of a conversation begin with. */
+const conversationOf = (messages: readonly SentMessage[]) =>
+  JSON.stringify(messages.find(({ role }) => role === 'user')?.content);
+
 /** What makes a request of the fields that all of them have; its input and the rest are up to the caller. */
 export function createRequestOf(references: Services['modelReferences']) {
   /** A checkpoint is also found by its own name, and by that of its job, which may have no model yet. */
-  const modelOf = ({ model, checkpoint }: { model: string; checkpoint?: number | null | undefined }) =>
-    checkpoint == null ? references.resolve(model) : { model, checkpoint };
+  const modelOf = (
+    { model, checkpoint }: { model: string; checkpoint?: number | null | undefined },
+    conversation?: string,
+  ) => (checkpoint == null ? references.resolve(model, conversation) : { model, checkpoint });
 
   return (
     body: CommonFields,
     maxTokens: number | null | undefined,
     exchange: Exchange,
+    messages?: readonly SentMessage[],
   ): Omit<PlaygroundRequest, 'input'> => ({
-    ...modelOf(body),
+    ...modelOf(body, messages === undefined ? undefined : conversationOf(messages)),
     maxTokens: maxTokens ?? defaults.maxTokens,
     temperature: body.temperature ?? defaults.temperature,
     topP: body.top_p ?? defaults.topP,

@@ -1,3 +1,4 @@
+import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
 import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
 import { error } from '../schemas.ts';
@@ -60,13 +61,13 @@ export function completionRoutes(services: Services) {
             thinking,
             continues: body.continue_final_message ?? undefined,
           },
-          ...requestOf(body, body.max_completion_tokens ?? body.max_tokens, exchange),
+          ...requestOf(body, body.max_completion_tokens ?? body.max_tokens, exchange, body.messages),
           asBase: body.as_base ?? undefined,
           logprobs: body.logprobs ? (body.top_logprobs ?? 0) : null,
           schema: schemaOf(body.response_format),
         };
         const count = body.n ?? 1;
-        const keep = record(body, exchange);
+        const keep = record(body, exchange, referenceKey(request));
         return complete(
           playground,
           exchange,

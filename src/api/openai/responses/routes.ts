@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
+import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
 import { credentialsOf } from '../../../http/access/credentials.ts';
@@ -117,7 +118,6 @@ export function responseRoutes(services: Services) {
         checkResults(before, own);
         const input = [...before, ...own];
         const messages = messagesFrom(body.instructions, input);
-        const keep = record({ ...body, ...toolsOf(body), messages }, exchange);
         const effort = body.reasoning?.effort;
         const format = body.text?.format;
         const isRated = body.top_logprobs != null || body.include?.includes('message.output_text.logprobs');
@@ -128,11 +128,12 @@ export function responseRoutes(services: Services) {
             tools: toolUseOf(toolsOf(body)),
             thinking: effort == null ? undefined : effort !== 'none',
           },
-          ...requestOf(body, body.max_output_tokens, exchange),
+          ...requestOf(body, body.max_output_tokens, exchange, messages),
           asBase: body.as_base ?? undefined,
           logprobs: isRated ? (body.top_logprobs ?? 0) : null,
           schema: schemaOfText(format),
         };
+        const keep = record({ ...body, ...toolsOf(body), messages }, exchange, referenceKey(request));
         const isStream = body.stream ?? false;
         return respond(playground, exchange, request, begunResponse(body), isStream, (made) => {
           if (made.store) stored.put(owner, { response: made, input });
