@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import type { Rating } from '../contract/graders/feedback.ts';
+import type { Rating, RatingFilter } from '../contract/graders/feedback.ts';
 import { type Db, openDatabase } from './open.ts';
 
 /** An answer that is kept, with JSON columns parsed. */
@@ -30,7 +30,8 @@ export interface AnswerFilter {
   readonly owner?: string | undefined;
   readonly model?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  readonly rating?: Rating | 'any' | undefined;
+  readonly rating?: RatingFilter | undefined;
+  readonly ids?: readonly string[] | undefined;
   /** Words that all occur, or begin words that occur. */
   readonly search?: string | undefined;
   /** The ID of the answer after which the page begins. */
@@ -55,6 +56,14 @@ export interface AnswerTotals {
   readonly milliseconds: number;
 }
 
+/** How much is kept of the answers under one name. */
+export interface KeptOfModel {
+  /** As requests named it. */
+  readonly model: string;
+  readonly answers: number;
+  readonly bytes: number;
+}
+
 /** The answers that clients asked to keep. They are in a database of their own, which no backup copies. */
 export interface TrafficStore {
   /** Stores answers in one transaction. */
@@ -63,6 +72,8 @@ export interface TrafficStore {
   list(filter: AnswerFilter): AnswerPage;
   /** @param model as requests named it. @param since in Unix seconds. */
   totals(model: string, since: number): AnswerTotals[];
+  /** What is kept, by the names in requests; the most answers first. */
+  kept(): KeptOfModel[];
   update(id: string, fields: Pick<KeptAnswer, 'metadata' | 'rating' | 'correction'>): void;
   remove(id: string): void;
   /**
@@ -99,6 +110,42 @@ const parsed = ({ bytes: _, ...row }: Row): KeptAnswer => ({
 /** A query of SQLite's full text search (its documentation, section 3): all words, each the beginning of one. */
 const matching = (search: string) =>
   (search.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []).map((word) => `"${word}"*`).join(' ');
+
+/** What a rating is to be, as a condition. */
+const ratingConditions = {
+  up: "rating = 'up'",
+  down: "rating = 'down'",
+  any: 'rating IS NOT NULL',
+  none: 'rating IS NULL',
+  corrected: 'correction IS NOT NULL',
+} as const satisfies Record<RatingFilter, string>;
+
+/** Which answers a filter has, as a part of a query with its values. @param words as `matching` has them. */
+function conditionsOf(
+  { owner, model, metadata = {}, rating, ids, after }: Omit<AnswerFilter, 'search' | 'limit' | 'order'>,
+  words: string,
+  order: AnswerFilter['order'],
+) {
+  const conditions: string[] = [];
+  const values: unknown[] = [];
+  const want = (condition: string, ...given: unknown[]) => {
+    conditions.push(condition);
+    values.push(...given);
+  };
+  if (owner !== undefined) want('owner = ?', owner);
+  if (model !== undefined) want('model = ?', model);
+  if (rating !== undefined) want(ratingConditions[rating]);
+  if (ids !== undefined) want('id IN (SELECT value FROM json_each(?))', JSON.stringify(ids));
+  for (const [key, value] of Object.entries(metadata)) {
+    // As it is stored; quotes in keys and values have a backslash there.
+    const pair = JSON.stringify({ [key]: value }).slice(1, -1);
+    want('(instr(metadata, ?) = 1 OR instr(metadata, ?) > 0)', `{${pair}`, `,${pair}`);
+  }
+  if (words !== '') want('number IN (SELECT rowid FROM answer_words WHERE answer_words MATCH ?)', words);
+  if (after !== undefined)
+    want(`number ${order === 'asc' ? '>' : '<'} (SELECT number FROM answers WHERE id = ?)`, after);
+  return { where: conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`, values };
+}
 
 /**
  * Opens the database when it is needed: without an answer to keep there is no file.
@@ -143,28 +190,10 @@ export function createTrafficStore(path: string, migrationsDir: string): Traffic
       const row = known()?.prepare(`SELECT ${columns} FROM answers WHERE id = ?`).get(id);
       return row === undefined ? null : parsed(row as Row);
     },
-    list({ owner, model, metadata = {}, rating, search, after, limit, order }) {
+    list({ search, limit, order, ...filter }) {
       const words = search === undefined ? '' : matching(search);
       if (search !== undefined && words === '') return { answers: [], hasMore: false };
-      const conditions: string[] = [];
-      const values: unknown[] = [];
-      const want = (condition: string, ...given: unknown[]) => {
-        conditions.push(condition);
-        values.push(...given);
-      };
-      if (owner !== undefined) want('owner = ?', owner);
-      if (model !== undefined) want('model = ?', model);
-      if (rating === 'any') want('rating IS NOT NULL');
-      else if (rating !== undefined) want('rating = ?', rating);
-      for (const [key, value] of Object.entries(metadata)) {
-        // As it is stored; quotes in keys and values have a backslash there.
-        const pair = JSON.stringify({ [key]: value }).slice(1, -1);
-        want('(instr(metadata, ?) = 1 OR instr(metadata, ?) > 0)', `{${pair}`, `,${pair}`);
-      }
-      if (words !== '') want('number IN (SELECT rowid FROM answer_words WHERE answer_words MATCH ?)', words);
-      if (after !== undefined)
-        want(`number ${order === 'asc' ? '>' : '<'} (SELECT number FROM answers WHERE id = ?)`, after);
-      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+      const { where, values } = conditionsOf(filter, words, order);
       const rows = known()
         ?.prepare(`SELECT ${columns} FROM answers ${where} ORDER BY number ${order} LIMIT ?`)
         .iterate(...values, limit + 1);
@@ -186,6 +215,12 @@ export function createTrafficStore(path: string, migrationsDir: string): Traffic
            FROM answers WHERE model = ? AND created_at >= ? GROUP BY answered_by`,
         )
         .all(model, since) ?? []) as AnswerTotals[],
+    kept: () =>
+      (known()
+        ?.prepare(
+          'SELECT model, count(*) AS answers, sum(bytes) AS bytes FROM answers GROUP BY model ORDER BY 2 DESC, 1',
+        )
+        .all() ?? []) as KeptOfModel[],
     update: (id, { metadata, rating, correction }) =>
       void known()
         ?.prepare('UPDATE answers SET metadata = ?, rating = ?, correction = ? WHERE id = ?')

@@ -152,8 +152,60 @@ test('stored answers are listed in pages, by model, metadata, rating and words',
   assert.equal((await rate(two, { correction: 'Better' })).body.feedback.rating, 'down');
   assert.equal((await rate(two, { rating: null })).body.feedback, { rating: null, correction: 'Better' });
 
+  assert.equal([await rated('none'), await rated('corrected')], [[two, three, four], [two]]);
+
   const changed = await client.chat.completions.update(one, { metadata: { topic: 'returns' } });
   assert.equal((changed as unknown as { metadata: object }).metadata, { topic: 'returns' });
+});
+
+test('the page lists kept answers with what was asked, counts them, and shows one with its conversation', async () => {
+  const get = async (path: string) => (await service.call('GET', `/api/traffic${path}`)).body;
+  const { answers, has_more: hasMore } = await get('?limit=3');
+  assert.is(hasMore, true);
+  const questions = answers.map(({ question }: { question: string }) => question);
+  assert.equal(questions, ['Something else', 'Question 2 of Müller', 'Question 1 of Müller']);
+  const rest = await get(`?limit=3&after=${answers[2].id}`);
+  assert.equal([rest.has_more, rest.answers.length, rest.answers[0].rating], [false, 1, 'up']);
+  assert.equal([answers[2].rating, answers[2].corrected, answers[1].corrected], [null, true, false]);
+  for (const [query, count] of [
+    ['search=müller&rating=none', 2],
+    ['rating=corrected', 1],
+    ['model=other', 1],
+    ['model=other&rating=any', 0],
+  ])
+    assert.is((await get(`?${query}`)).answers.length, count, `${query}`);
+  assert.is((await service.call('GET', '/api/traffic?after=gone')).status, 400);
+
+  const facets = await get('/facets');
+  assert.equal([facets.answers, facets.days, facets.limit_bytes], [4, 30, 2 ** 30]);
+  assert.equal(facets.models, [
+    { value: 'tiny', count: 3 },
+    { value: 'other', count: 1 },
+  ]);
+  assert.ok(facets.size_bytes > 500);
+
+  const shown = await get(`/${answers[2].id}`);
+  assert.equal(
+    shown.messages.map(({ role, content }: { role: string; content: string }) => [role, content]),
+    [
+      ['system', 'Answer in a word.'],
+      ['user', 'Question 1 of Müller'],
+    ],
+  );
+  const said = await client.chat.completions.retrieve(answers[2].id);
+  assert.equal([shown.answer.content, shown.key], [said.choices[0]?.message.content, null]);
+  assert.equal([shown.correction, shown.request.temperature, shown.metadata.topic], ['Better', 0, 'billing']);
+  assert.is((await service.call('GET', '/api/traffic/gone')).status, 404);
+
+  // The rows that answers would make are counted, of those that are chosen.
+  const count = async (body: object) => (await service.call('POST', '/api/traffic/rows', body)).body;
+  assert.equal((await count({ kind: 'kto' })).rows, 1);
+  const ofTwo = { kind: 'preference', ids: [answers[1].id, answers[2].id] };
+  const counted = await count(ofTwo);
+  assert.equal([counted.rows, counted.skipped.no_correction], [1, 1]);
+  const made = await service.call('POST', '/api/datasets/chosen.jsonl/answers', ofTwo);
+  assert.equal([made.body.added, made.body.skipped], [1, counted.skipped]);
+  assert.is((await service.call('POST', '/api/traffic/rows', { kind: 'sft', ids: {} })).status, 400);
 });
 
 test('stored answers survive the end of the service, and deleted ones leave nothing', async () => {

@@ -45,6 +45,8 @@ import { examples as serviceExamples } from './service/examples.ts';
 import { serviceRoutes } from './service/routes.ts';
 import { examples as sweepsExamples } from './sweeps/examples.ts';
 import { sweepRoutes } from './sweeps/routes.ts';
+import { examples as trafficExamples } from './traffic/examples.ts';
+import { trafficRoutes } from './traffic/routes.ts';
 import { examples as trainingExamples } from './training/examples.ts';
 import { choiceRoutes } from './training/routes.ts';
 
@@ -74,6 +76,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         modelsExamples,
       ),
       ...withExamples([...playgroundRoutes(services), ...chatRoutes(services)], playgroundExamples),
+      ...withExamples(trafficRoutes(services), trafficExamples),
       ...withExamples(moveRoutes(services), movingExamples),
       ...withExamples(sweepRoutes(services), sweepsExamples),
       ...withExamples(evaluationRoutes(services), evaluationsExamples),

@@ -1,4 +1,5 @@
-import type { KeptAnswer } from './traffic.ts';
+import { setImmediate } from 'node:timers/promises';
+import type { AnswerFilter, KeptAnswer, Traffic } from './traffic.ts';
 
 /**
  * What rows are made of kept answers: `sft` learns what was said, or its correction; `preference` prefers a correction to
@@ -72,7 +73,7 @@ function rowOf(kind: RowKind, answer: KeptAnswer): object | SkipReason {
  * Collects rows of answers, each once.
  * @returns what takes answers, and what it made of them.
  */
-export function createAnswerRows(kind: RowKind) {
+function createAnswerRows(kind: RowKind) {
   const seen = new Set<string>();
   const rows: object[] = [];
   const skipped = Object.fromEntries(skipReasonNames.map((reason) => [reason, 0])) as Skipped;
@@ -95,4 +96,32 @@ export function createAnswerRows(kind: RowKind) {
       }
     },
   };
+}
+
+/** As many answers are read at a time, and at most. */
+const pageAnswers = 200;
+const mostAnswers = 20_000;
+
+/**
+ * Makes rows of the kept answers that a filter has, the oldest first.
+ * @param isOver whether nobody waits for them any longer.
+ */
+export async function rowsOfAnswers(
+  traffic: Pick<Traffic, 'list'>,
+  kind: RowKind,
+  filter: Pick<AnswerFilter, 'model' | 'rating' | 'search' | 'metadata' | 'ids'>,
+  isOver: () => boolean,
+): Promise<{ readonly rows: object[]; readonly skipped: Skipped }> {
+  const { rows, skipped, add } = createAnswerRows(kind);
+  let after: string | undefined;
+  for (let read = 0; read < mostAnswers; ) {
+    // What is deleted meanwhile ends the list.
+    const page = traffic.list({ ...filter, after, limit: pageAnswers, order: 'asc' });
+    for (const answer of page?.answers ?? []) add(answer);
+    read += page?.answers.length ?? 0;
+    after = page?.answers.at(-1)?.id;
+    if (!page?.hasMore || isOver()) break;
+    await setImmediate();
+  }
+  return { rows, skipped };
 }

@@ -3,12 +3,13 @@ import type {
   AnswerPage,
   AnswerTotals,
   KeptAnswer,
+  KeptOfModel,
   NewAnswer,
   TrafficStore,
 } from '../../db/traffic-store.ts';
 import { AppError } from '../../errors.ts';
 
-export type { AnswerTotals, KeptAnswer };
+export type { AnswerFilter, AnswerTotals, KeptAnswer };
 
 /** The answers that clients asked to keep. */
 export interface Traffic {
@@ -20,6 +21,8 @@ export interface Traffic {
   list(filter: AnswerFilter): AnswerPage | null;
   /** What was kept of each model that answered to a name. @param since in Unix seconds. */
   totals(model: string, since: number): AnswerTotals[];
+  /** What is kept now, and how long and how much is. */
+  kept(): TrafficLimits & { readonly models: readonly KeptOfModel[] };
   /** Changes fields of an answer. @throws AppError `not_found`. */
   update(
     owner: string | undefined,
@@ -34,19 +37,23 @@ export interface Traffic {
   close(): void;
 }
 
+/** How long answers are kept, and how much of them. */
+export interface TrafficLimits {
+  readonly keepMs: number;
+  readonly keepBytes: number;
+}
+
 /** How long answers wait for others to be written with them. */
 const waitMs = 200;
 /** More that cannot be written are dropped. */
 const mostWaiting = 10_000;
 
 /**
- * @param limits.keepMs how long answers are kept.
- * @param limits.keepBytes how much of them is kept.
  * @param warn of answers that could not be written yet.
  */
 export function createTraffic(
   store: TrafficStore,
-  limits: { readonly keepMs: number; readonly keepBytes: number },
+  limits: TrafficLimits,
   warn: (message: string) => void,
   now: () => number = Date.now,
 ): Traffic {
@@ -96,6 +103,11 @@ export function createTraffic(
     totals(model, since) {
       write();
       return store.totals(model, since);
+    },
+    kept() {
+      write();
+      const { keepMs, keepBytes } = limits;
+      return { keepMs, keepBytes, models: store.kept() };
     },
     update(owner, id, changes) {
       const found = get(owner, id);

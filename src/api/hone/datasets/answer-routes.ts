@@ -1,33 +1,13 @@
-import { setImmediate } from 'node:timers/promises';
 import * as v from 'valibot';
-import { ratings } from '../../../contract/graders/feedback.ts';
 import type { Services } from '../../../domain/services.ts';
-import {
-  createAnswerRows,
-  rowKinds,
-  skipReasonNames,
-  skipReasons,
-} from '../../../domain/traffic/answer-rows.ts';
+import { rowsOfAnswers, skipReasonNames, skipReasons } from '../../../domain/traffic/answer-rows.ts';
 import { refusalOf } from '../../../faults.ts';
 import { route } from '../../../http/route.ts';
-import { notList, refused, tag } from '../common.ts';
+import { refused, tag } from '../common.ts';
+import { rowsBody, skipped as skippedCounts } from '../traffic/schemas.ts';
 import { presentStored } from './presenters.ts';
 import { tooManyUploads } from './responses.ts';
 import { stored } from './schemas.ts';
-
-/** As many answers are read at a time, and at most. */
-const pageAnswers = 200;
-const mostAnswers = 20_000;
-
-const text = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024));
-const body = v.strictObject({
-  kind: v.picklist(rowKinds, `must be one of ${rowKinds.join(', ')}`),
-  model: v.optional(text),
-  rating: v.optional(v.picklist([...ratings, 'any'], 'must be up, down or any')),
-  search: v.optional(v.pipe(v.string(), v.maxLength(200))),
-  metadata: v.optional(v.intersect([v.record(v.string(), v.string()), notList])),
-});
-const count = v.number();
 
 /** Rows of answers that clients asked to keep. */
 export function answerRoutes({ datasets, traffic }: Services) {
@@ -37,38 +17,19 @@ export function answerRoutes({ datasets, traffic }: Services) {
       path: '/api/datasets/{name}/answers',
       tag,
       summary: 'Add rows of kept answers and their corrections to a dataset, which is made if there is none',
-      body,
+      body: rowsBody,
       bodyExample: { kind: 'preference', rating: 'down' },
       responses: {
         200: {
           description:
             'The dataset, with the number of rows that were added and of answers that were not, by their reasons',
-          schema: v.object({
-            ...stored.entries,
-            added: count,
-            skipped: v.object(
-              Object.fromEntries(skipReasonNames.map((reason) => [reason, count])) as Record<
-                keyof typeof skipReasons,
-                typeof count
-              >,
-            ),
-          }),
+          schema: v.object({ ...stored.entries, added: v.number(), skipped: skippedCounts }),
         },
         400: refused,
         503: tooManyUploads,
       },
       handle: async ({ params, body: { kind, ...filter }, exchange }) => {
-        const { rows, skipped, add } = createAnswerRows(kind);
-        let after: string | undefined;
-        for (let read = 0; read < mostAnswers; ) {
-          // What is deleted meanwhile ends the list.
-          const page = traffic.list({ ...filter, after, limit: pageAnswers, order: 'asc' });
-          for (const answer of page?.answers ?? []) add(answer);
-          read += page?.answers.length ?? 0;
-          after = page?.answers.at(-1)?.id;
-          if (!page?.hasMore || exchange.aborted) break;
-          await setImmediate();
-        }
+        const { rows, skipped } = await rowsOfAnswers(traffic, kind, filter, () => exchange.aborted);
         if (rows.length === 0) {
           const why = skipReasonNames
             .filter((reason) => skipped[reason] > 0)

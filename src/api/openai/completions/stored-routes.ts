@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { ratings } from '../../../contract/graders/feedback.ts';
+import { ratingFilterRule, ratingFilters, ratings } from '../../../contract/graders/feedback.ts';
 import { maximumPromptBytes } from '../../../domain/playground/playground.ts';
 import type { Services } from '../../../domain/services.ts';
 import type { KeptAnswer } from '../../../domain/traffic/traffic.ts';
@@ -25,7 +25,7 @@ const ofMetadata = /^metadata\[(.{1,64})\]$/;
 const known = {
   ...page,
   model: v.optional(modelName),
-  rating: v.optional(v.picklist([...ratings, 'any'], 'must be up, down or any')),
+  rating: v.optional(v.picklist(ratingFilters, ratingFilterRule)),
   search: v.optional(v.pipe(v.string(), v.maxLength(200))),
 };
 const listQuery = v.pipe(
