@@ -121,6 +121,7 @@ export class App extends LightElement {
     if (first === 'playground') {
       return html`<hone-playground .modelId=${second ?? ''} ?compares=${third === 'compare'}></hone-playground>`;
     }
+    if (first === 'traffic' && second === undefined) return html`<hone-traffic></hone-traffic>`;
     if (first === 'models') {
       if (second === 'base') return html`<hone-base-models></hone-base-models>`;
       if (second === 'graders') return html`<hone-graders></hone-graders>`;
@@ -177,6 +178,7 @@ function pageTitle([first, second, third]: readonly string[]): string {
   }
   if (first === 'access') return 'Access';
   if (first === 'help') return 'Help';
+  if (first === 'traffic') return 'Traffic';
   if (first === 'settings') return 'Settings';
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   if (first === 'models' && second === 'base') return 'Base models';

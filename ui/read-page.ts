@@ -3,11 +3,12 @@ const later =
   /^(access|datasets\/openai|help|models\/(evals|evaluations|graders)|settings|training\/(compare|sweeps))(\/|$)/;
 
 const playground = () => import('./pages/playground/playground.ts');
+const traffic = () => import('./pages/traffic/traffic.ts');
 const others = () => import('./later-pages.ts');
 
 /** Reads all pages, so that they can also be opened while the service cannot be reached. */
 export async function readAllPages(): Promise<void> {
-  await Promise.allSettled([playground(), others()]);
+  await Promise.allSettled([playground(), traffic(), others()]);
 }
 
 /**
@@ -17,6 +18,7 @@ export async function readAllPages(): Promise<void> {
 export async function readPage(segments: readonly string[]): Promise<boolean> {
   try {
     if (segments[0] === 'playground') await playground();
+    else if (segments[0] === 'traffic') await traffic();
     else if (later.test(segments.join('/'))) await others();
     return true;
   } catch {

@@ -10,6 +10,9 @@ export type GraderBody = Body<'POST /api/graders'>;
 /** A training request with a space of settings. */
 export type SweepBody = Body<'POST /api/sweeps'>;
 
+/** Which kept answers become rows, and of what kind. */
+export type AnswerRowsBody = Body<'POST /api/traffic/rows'>;
+
 /** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */
 export const service = {
   session: () => call('GET /api/session'),
@@ -206,6 +209,20 @@ export const service = {
       path: { eval_id: id, run_id: run },
       query: { limit: 20, order: 'asc', after },
     }),
+  keptAnswers: (query: Input<'GET /api/traffic'>['query'], signal: AbortSignal) =>
+    call('GET /api/traffic', { query, signal }),
+  keptFacets: () => call('GET /api/traffic/facets'),
+  keptAnswer: (id: string) => call('GET /api/traffic/{completion_id}', { path: { completion_id: id } }),
+  /** Rates or corrects a kept answer. */
+  judgeAnswer: (id: string, body: Body<'POST /v1/chat/completions/{completion_id}/feedback'>) =>
+    call('POST /v1/chat/completions/{completion_id}/feedback', { path: { completion_id: id }, body }),
+  removeAnswer: (id: string) =>
+    call('DELETE /v1/chat/completions/{completion_id}', { path: { completion_id: id } }),
+  /** Counts the rows that kept answers would make. */
+  countAnswerRows: (body: AnswerRowsBody, signal: AbortSignal) =>
+    call('POST /api/traffic/rows', { body, signal }),
+  makeAnswerRows: (name: string, body: AnswerRowsBody) =>
+    call('POST /api/datasets/{name}/answers', { path: { name }, body }),
   judgeKeys: () => call('GET /api/judge_keys'),
   setJudgeKey: (url: string, key: string) => call('PUT /api/judge_keys', { body: { url, key } }),
   removeJudgeKey: (url: string) => call('DELETE /api/judge_keys', { query: { url } }),

@@ -18,6 +18,12 @@ export const versionPath = (name: string, sha256: string) => `${datasetPath(name
 export const playgroundPath = (model: string, compares = false) =>
   `/playground/${encodeURIComponent(model)}${compares ? '/compare' : ''}`;
 
+/** The address of the kept answers. @param query what of them is shown. */
+export function trafficPath(query: Readonly<Record<string, string>> = {}): string {
+  const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString();
+  return text === '' ? '/traffic' : `/traffic?${text}`;
+}
+
 /** The address of an import's page. */
 export const importPath = (id: string) => `/datasets/import/${encodeURIComponent(id)}`;
 

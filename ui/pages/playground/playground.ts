@@ -7,6 +7,7 @@ import { readTools, writtenTools } from '../../state/playground/tools.ts';
 import { Reread } from '../../state/remote.ts';
 import { playgroundPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
+import { playgroundTabs } from '../../views/playground-tabs.ts';
 import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';
@@ -164,6 +165,7 @@ export class Playground extends LightElement {
     }
     if (choices.length === 0) {
       return html`<div class="page">
+        ${playgroundTabs('Chat')}
         <h1>Playground</h1>
         <section class="card">
           ${empty('No models yet', html`<a href="/training">Train one</a> to try it here. Base models on this machine can be asked, too.`)}
@@ -175,7 +177,7 @@ export class Playground extends LightElement {
     const isWide = this._wide.matches;
     const fields = html`<div class="column">${this._fields(sides, choices)}</div>`;
     return html`<div class="page">
-      ${this._tabs()}
+      ${playgroundTabs(this.compares ? 'Compare' : 'Chat', this.modelId)}
       <div class="row between">
         <h1>Playground</h1>
         ${isWide ? nothing : this._settingsButton()}
@@ -211,12 +213,6 @@ export class Playground extends LightElement {
       <hone-deleted-chats></hone-deleted-chats>
       ${this._showsSettings && !isWide ? this._sheet(fields) : nothing}
     </div>`;
-  }
-
-  private _tabs(): TemplateResult {
-    const tab = (name: string, compares: boolean) =>
-      html`<a href=${playgroundPath(this.modelId, compares)} aria-current=${compares === this.compares ? 'page' : nothing}>${name}</a>`;
-    return html`<nav class="sub-tabs" aria-label="Playground">${tab('Chat', false)} ${tab('Compare', true)}</nav>`;
   }
 
   private _settingsButton(): TemplateResult {

@@ -14,8 +14,9 @@ const sections = [
   { name: 'Playground', path: '/playground', first: 'playground' },
 ] as const;
 
-/** The section that an address belongs to: datasets are among the pages of trainings. */
-const sectionOf = (first: string | undefined) => (first === 'datasets' ? 'training' : first);
+const sectionsOf: Readonly<Record<string, string>> = { datasets: 'training', traffic: 'playground' };
+/** The section that an address belongs to: datasets are among the pages of trainings, kept answers beside the playground. */
+const sectionOf = (first: string | undefined) => sectionsOf[first ?? ''] ?? first;
 
 /** The header of every page: sections, what can be started, connection, search, help and settings. */
 @customElement('hone-header')

@@ -15,10 +15,19 @@ export const pageKeys = [
   { letter: 'c', name: 'Compare runs', path: '/training/compare' },
   { letter: 'd', name: 'Datasets', path: '/datasets' },
   { letter: 'p', name: 'Playground', path: '/playground' },
+  { letter: 't', name: 'Traffic', path: '/traffic' },
   { letter: 'm', name: 'Models', path: '/models' },
   { letter: 'b', name: 'Base models', path: '/models/base' },
   { letter: 'a', name: 'Access', path: '/access' },
   { letter: 'o', name: 'Settings', path: '/settings' },
+] as const;
+
+/** The shortcuts of the page of kept answers. */
+export const trafficKeys = [
+  { name: 'Next or previous answer', letters: ['j', 'k'] },
+  { name: 'Good or bad answer', letters: ['u', 'd'] },
+  { name: 'Correct the answer', letters: ['e'] },
+  { name: 'Select the answer', letters: ['x'] },
 ] as const;
 
 /** What the header can open. */
@@ -31,8 +40,16 @@ const typed =
   'input:not([type="checkbox"], [type="radio"], [type="range"]), textarea, select, [contenteditable]';
 
 /** The Latin letter of a key, also where the layout of the keyboard has another one on it. */
-const letterOf = ({ key, code }: KeyboardEvent) =>
+export const letterOf = ({ key, code }: KeyboardEvent): string =>
   (/^[\x20-\x7e]$/.test(key) ? key : code.replace(/^Key/, '')).toLowerCase();
+
+/** Whether a press may be a shortcut of a single key: nothing is being typed, and no dialog is open. */
+export const isPlainKey = (event: KeyboardEvent): boolean =>
+  singleKeys.value &&
+  !event.isComposing &&
+  !(event.ctrlKey || event.metaKey || event.altKey) &&
+  !(event.target instanceof Element && event.target.closest(typed) !== null) &&
+  document.querySelector('dialog[open]') === null;
 
 /** Whether a press opens or closes the palette. */
 export const isPaletteKey = (event: KeyboardEvent): boolean =>
@@ -64,9 +81,11 @@ export function listenToKeys(open: (what: Opened) => void, signal: AbortSignal):
   const act = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.isComposing || event.repeat) return;
     if (document.querySelector('dialog[open]') !== null) return;
-    const isTyped = event.target instanceof Element && event.target.closest(typed) !== null;
-    const isPlain = singleKeys.value && !isTyped && !event.ctrlKey && !event.metaKey && !event.altKey;
-    const action = isPaletteKey(event) ? () => open('palette') : isPlain ? single(event) : undefined;
+    const action = isPaletteKey(event)
+      ? () => open('palette')
+      : isPlainKey(event)
+        ? single(event)
+        : undefined;
     if (action === undefined) return;
     event.preventDefault();
     action();

@@ -46,6 +46,7 @@ const pages: readonly Entry[] = [
   page('Base models', '/models/base', 'Download, delete'),
   page('Datasets', '/datasets'),
   page('Playground', '/playground', 'Chat with a model'),
+  page('Traffic', '/traffic', 'Kept answers, ratings, corrections'),
   page('Evaluations', '/models/evaluations'),
   page('Graders', '/models/graders', 'What a good answer is'),
   page('Sweeps', '/training/sweeps'),

@@ -4,7 +4,7 @@ import '../../elements/dialog.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { singleKeys } from '../../state/single-keys.ts';
 import { Watch } from '../../state/store.ts';
-import { pageKeys, paletteKeys } from './keys.ts';
+import { pageKeys, paletteKeys, trafficKeys } from './keys.ts';
 import { singleKeySwitch } from './single-key-switch.ts';
 
 /** The shortcuts of every page, with the switch for those of a single key. Fires `dismiss` when closed. */
@@ -22,7 +22,9 @@ export class Shortcuts extends LightElement {
           ${row('Search everything', paletteKeys)} ${row('Search on this page', ['/'])}
           ${row('New training', ['n'])}
           ${pageKeys.map(({ name, letter }) => row(name, ['g', letter]))}
-          ${row('Flag the row (of a dataset)', ['f'])} ${row('These shortcuts', ['?'])}
+          ${row('Flag the row (of a dataset)', ['f'])}
+          ${trafficKeys.map(({ name, letters }) => row(`${name} (in Traffic)`, letters))}
+          ${row('These shortcuts', ['?'])}
         </dl>
         ${singleKeySwitch()}`}
     ></hone-dialog>`;
