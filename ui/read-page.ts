@@ -3,7 +3,7 @@ const later =
   /^(access|datasets\/openai|help|models\/(evals|evaluations|graders)|settings|training\/(compare|sweeps))(\/|$)/;
 
 const playground = () => import('./pages/playground/playground.ts');
-const traffic = () => import('./pages/traffic/traffic.ts');
+const traffic = () => import('./pages/playground/traffic/traffic.ts');
 const others = () => import('./later-pages.ts');
 
 /** Reads all pages, so that they can also be opened while the service cannot be reached. */

@@ -1,9 +1,9 @@
-import type { RatingFilter } from '../../../src/contract/graders/feedback.ts';
-import type { ServiceError } from '../../api/request.ts';
-import { service } from '../../api/service.ts';
-import type { KeptSummary } from '../../api/types.ts';
-import { asServiceError } from '../../state/remote.ts';
-import { Store } from '../../state/store.ts';
+import type { RatingFilter } from '../../../../src/contract/graders/feedback.ts';
+import type { ServiceError } from '../../../api/request.ts';
+import { service } from '../../../api/service.ts';
+import type { KeptSummary } from '../../../api/types.ts';
+import { asServiceError } from '../../../state/remote.ts';
+import { Store } from '../../../state/store.ts';
 
 /** Which kept answers are looked for; an empty text is no filter. */
 export interface AnswerFilter {

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { KeptFacets } from '../../api/types.ts';
-import { formatBytes, formatCount, formatMemory } from '../../elements/format.ts';
-import { snippetFolds } from '../../views/api-snippet-folds.ts';
+import type { KeptFacets } from '../../../api/types.ts';
+import { formatBytes, formatCount, formatMemory } from '../../../elements/format.ts';
+import { snippetFolds } from '../../../views/api-snippet-folds.ts';
 
 const days = (count: number) => `${formatCount(count)} ${count === 1 ? 'day' : 'days'}`;
 

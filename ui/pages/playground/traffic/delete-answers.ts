@@ -1,11 +1,11 @@
 import { html, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
-import { service } from '../../api/service.ts';
-import { LightElement } from '../../elements/light-element.ts';
-import { Action } from '../../state/action.ts';
-import { toasts } from '../../state/app.ts';
-import { deletion } from '../../views/deletion.ts';
-import '../../elements/dialog.ts';
+import { service } from '../../../api/service.ts';
+import { LightElement } from '../../../elements/light-element.ts';
+import { Action } from '../../../state/action.ts';
+import { toasts } from '../../../state/app.ts';
+import { deletion } from '../../../views/deletion.ts';
+import '../../../elements/dialog.ts';
 
 /** The dialog that deletes kept answers. Fires `removed` with the IDs of those that are gone, and `dismiss` when closed. */
 @customElement('hone-delete-answers')

@@ -1,8 +1,8 @@
-import type { ServiceError } from '../../api/request.ts';
-import { service } from '../../api/service.ts';
-import type { KeptAnswer, KeptSummary } from '../../api/types.ts';
-import { asServiceError } from '../../state/remote.ts';
-import { Store } from '../../state/store.ts';
+import type { ServiceError } from '../../../api/request.ts';
+import { service } from '../../../api/service.ts';
+import type { KeptAnswer, KeptSummary } from '../../../api/types.ts';
+import { asServiceError } from '../../../state/remote.ts';
+import { Store } from '../../../state/store.ts';
 
 export interface Opened {
   /** Empty if none is open. */

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { RatingFilter } from '../../../src/contract/graders/feedback.ts';
-import type { KeptSummary } from '../../api/types.ts';
-import { formatCount, formatNumber } from '../../elements/format.ts';
+import type { RatingFilter } from '../../../../src/contract/graders/feedback.ts';
+import type { KeptSummary } from '../../../api/types.ts';
+import { formatCount, formatNumber } from '../../../elements/format.ts';
 
 /** What the answers can be filtered by that people have said of them. */
 export const ratingOptions = [

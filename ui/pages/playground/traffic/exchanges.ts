@@ -1,5 +1,5 @@
-import type { KeptAnswer } from '../../api/types.ts';
-import type { Exchange, Result, Side } from '../../state/playground/exchange.ts';
+import type { KeptAnswer } from '../../../api/types.ts';
+import type { Exchange, Result, Side } from '../../../state/playground/exchange.ts';
 
 type Message = KeptAnswer['answer'];
 
