@@ -26,6 +26,9 @@ DIRECT_QUANTIZATIONS = tuple(name for name, row in CONTRACT["quantizations"].ite
 # Architectures of GGUF files that can be a base, by llama.cpp's name: transformers' model type and class.
 GGUF_ARCHITECTURES: dict[str, dict[str, str]] = CONTRACT["gguf_architectures"]
 
+# The copy of a parent's adapter in the job folder (src/domain/training/job-spec.ts).
+PARENT = "parent/adapter_model.safetensors"
+
 # Kinds of values of journal lines, as Python has them.
 LINE_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
@@ -56,14 +59,28 @@ class Adapter(Strict, frozen=True):
     base_path: str | None
 
 
+class Parent(Strict, frozen=True):
+    """The model of Hone that a training goes on from, and the `step` of its checkpoint, if it is one. With
+    `how` "adapter", the adapter that the job folder has a copy of (PARENT) is trained on; with "merged" and
+    "whole", the job's base model has what the parent learned."""
+
+    model_id: str
+    name: str
+    step: int | None
+    how: str
+    why: str | None
+
+
 class Model(Strict, frozen=True):
     """`name` is `owner/name` on the hub or the caller's word for a directory; `path` is set when local.
-    `gguf` is the GGUF file, and `adapter` the adapter, that the directory is made of, if it is."""
+    `gguf` is the GGUF file, and `adapter` the adapter, that the directory is made of, if it is. `parent` is
+    what the training goes on from, if it does."""
 
     name: str
     path: str | None
     gguf: str | None = None
     adapter: Adapter | None = None
+    parent: Parent | None = None
 
 
 class DatasetFile(Strict, frozen=True):
@@ -136,6 +153,12 @@ class Spec(Strict, frozen=True):
     def folder(self) -> Path:
         """The job folder."""
         return Path(self.job_dir)
+
+    @property
+    def start(self) -> Path | None:
+        """The file with the adapter that the training goes on from; None where it begins a new one."""
+        parent = self.model.parent
+        return self.folder / PARENT if parent is not None and parent.how == "adapter" else None
 
 
 def read_spec(path: str | Path) -> Spec:

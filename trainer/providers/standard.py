@@ -12,6 +12,7 @@ from trainer.model import load_report, text_part, whole
 from trainer.model.hardware import Hardware
 from trainer.model.names import mergeable, stored_shapes
 from trainer.model.quantization import quantized
+from trainer.model.start import load_start
 from trainer.model.targets import choose_targets
 from trainer.model.tokenizer import load_with_class
 from trainer.protocol.failures import Failure
@@ -113,7 +114,8 @@ class Standard:
     def adapt(
         self, job: Job, model: PreTrainedModel, task_type: str, also_train: list[str] | None = None
     ) -> PreTrainedModel:
-        """`model` with LoRA, initialized with the run's seed; with `adapter: full`, the model itself."""
+        """`model` with LoRA, initialized with the run's seed or as the adapter that the run goes on from;
+        with `adapter: full`, the model itself."""
         import peft
 
         if job.settings.adapter == "full":
@@ -123,7 +125,10 @@ class Standard:
                 whole.refuse_unplaced(model, job.config, stored_shapes(job.model_dir))
             set_seed(job.settings.seed)
             return model.requires_grad_(True)
-        return peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
+        adapted = peft.get_peft_model(model, self.lora(job, model, task_type, also_train))
+        if job.spec.start is not None:
+            load_start(adapted, job.spec.start)
+        return adapted
 
     def adapt_for_pairs(self, job: Job, model: PreTrainedModel) -> tuple[PreTrainedModel, LoraConfig | None]:
         """`model`, and the LoRA configuration for the trainer of pairs, which keeps a second copy of an

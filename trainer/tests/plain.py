@@ -13,20 +13,27 @@ def stock(
     targets: Any = "all-linear",
     r: int = 16,
     kind: dict[str, bool] | None = None,
+    start: Path | None = None,
     **settings: Any,
 ) -> list[tuple[float, int]]:
     """The loss and the tokens so far of each step of such a script, whose loss is the model's own, whose
     prompts end and whose LoRA begins as ours do; `kind` are options of LoraConfig, and None of `targets`
-    trains all weights. What it trained is saved in `folder/adapter`."""
+    trains all weights. With `start` it goes on from the adapter in this folder. What it trained is saved in
+    `folder/adapter`."""
     from datasets import Dataset
-    from peft import LoraConfig
-    from transformers import set_seed
+    from peft import LoraConfig, PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer, set_seed
     from trl import SFTConfig, SFTTrainer
 
     set_seed(settings["seed"])
     data = [{"prompt": row["input"] + "\n###\n", "completion": row["output"]} for row in rows]
+    begun: Any = str(model)
+    if start is not None:
+        base = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
+        begun = PeftModel.from_pretrained(base, start, is_trainable=True)
     trainer = SFTTrainer(
-        model=str(model),
+        model=begun,
+        processing_class=None if start is None else AutoTokenizer.from_pretrained(model),
         args=SFTConfig(
             output_dir=str(folder),
             report_to="none",
@@ -38,7 +45,7 @@ def stock(
         ),
         train_dataset=Dataset.from_list(data),
         peft_config=None
-        if targets is None
+        if targets is None or start is not None
         else LoraConfig(r=r, lora_alpha=2 * r, target_modules=targets, task_type="CAUSAL_LM", **(kind or {})),
     )
     trainer.train()

@@ -256,11 +256,12 @@ class PromptAnswers:
     def _show(self, phase: str, others: list[Prompt]) -> dict[str, str]:
         """Writes the answers of this step to the journal, once; returns them with those to `others`."""
         step = self._trainer.state.global_step
-        shown = self.prompts.shown if self._shown_at != step else []
+        of_parent = self._trainer.reporter.asks_parent
+        shown = self.prompts.shown if self._shown_at != step and not of_parent else []
         asked = {json.dumps(prompt): prompt for prompt in [*others, *(row.prompt for row in shown)]}
         answers = []
         if asked:
-            of_base = "" if step > 0 else "the base model, "
+            of_base = "" if step > 0 else f"the {self._trainer.reporter.first_asked}, "
             done = self._job.count(phase, f"{of_base}answer", len(asked))
             answers = self._answers(list(asked.values()), self.prompts.most, done)
         given = dict(zip(asked, answers, strict=True))
@@ -277,6 +278,8 @@ class PromptAnswers:
                 if self._graders is None or row.item is None
                 else self._graders.of_sample(row, text),
             )
+        if of_parent:
+            return given
         if shown:
             self._shown = [given[json.dumps(row.prompt)] for row in shown]
         self._shown_at = step

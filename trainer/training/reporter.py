@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from transformers import TrainerCallback, TrainerState, set_seed
@@ -61,6 +62,9 @@ class Reporter(TrainerCallback):
         self.ended_early = False
         self.metrics: dict[str, float] = {}
         self.evaluations: dict[int, dict[str, float]] = {}
+        # Whether an evaluation is of the model that the run goes on from, and the figures of that one.
+        self.asks_parent = False
+        self._parent: dict[str, float] = {}
         self.step_seconds: float | None = None
         self.tokens_per_step: float | None = None
         self.started = self.step_started = self.last_save = time.monotonic()
@@ -227,6 +231,11 @@ class Reporter(TrainerCallback):
         writes = self.job.family != "extractive" and self.job.strategy.row_shape is None
         if writes and "eval_loss" in kept:
             kept["perplexity"] = math.exp(min(kept["eval_loss"], 700.0))
+        if self.asks_parent:
+            self._parent = {f"parent/{name}": value for name, value in kept.items()}
+            return
+        if state.global_step == 0:
+            kept |= self._parent
         self.job.journal.write("eval", step=state.global_step, epoch=float(state.epoch or 0), metrics=kept)
         self.board.add("eval", kept, state.global_step)
         if state.global_step == 0:
@@ -234,6 +243,21 @@ class Reporter(TrainerCallback):
             return
         self.evaluations[state.global_step] = kept
         self.metrics.update(kept)
+
+    @contextmanager
+    def of_parent(self) -> Iterator[None]:
+        """Within it, an evaluation is of the model that the run goes on from; the next one, of the base,
+        tells its figures, too."""
+        self.asks_parent = True
+        try:
+            yield
+        finally:
+            self.asks_parent = False
+
+    @property
+    def first_asked(self) -> str:
+        """What answers before the first step."""
+        return "parent" if self.asks_parent else "base model"
 
     def note_stop(self) -> None:
         """Notes a stop request; every rank must call it."""

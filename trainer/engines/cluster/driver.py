@@ -19,6 +19,7 @@ from trainer.engines.cluster.node import Facts, NodeRank, environment
 from trainer.engines.cluster.parcels import fingerprint, pieces
 from trainer.engines.cluster.placement import POLL_SECONDS, place
 from trainer.engines.cluster.report import Report
+from trainer.protocol.contracts import PARENT
 from trainer.protocol.failures import Failure
 from trainer.protocol.rank import WorkerLost
 from trainer.protocol.stop import Stop, Stopped
@@ -152,6 +153,8 @@ class Run:
         paths["dataset.jsonl"] = Path(job.spec.dataset.path)
         if job.spec.validation is not None:
             paths["validation.jsonl"] = Path(job.spec.validation.path)
+        if job.spec.start is not None:
+            paths[PARENT] = job.spec.start
         probed = job.folder / "probe.json"
         if probed.exists():
             paths["probe.json"] = probed

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer.libraries.transformers import save_state
+from trainer.model.start import without_start
 from trainer.protocol import checkpoints
 from trainer.training.parts.all_ranks import AllRanks
 from trainer.training.parts.part import Part, trainer_class
@@ -43,14 +44,19 @@ class Checkpoints(Part):
             return super().evaluate_at_step(usual)
         from trainer.training.random_state import kept_random_state
 
+        goes_on = self.job.spec.start is not None
         # That of the base model: the training must be the same as without it.
         with kept_random_state():
-            return super().evaluate_at_step(usual)
+            if goes_on:
+                with self.reporter.of_parent():
+                    super().evaluate_at_step(usual)
+            with without_start(self.model, goes_on):
+                return super().evaluate_at_step(usual)
 
     def evaluation_loop(self, *args: Any, metric_key_prefix: str = "eval", **kwargs: Any) -> EvalLoopOutput:
         job = self.job
         loader = args[0] if args else kwargs["dataloader"]
-        of_base = "" if self.state.global_step > 0 else "the base model, "
+        of_base = "" if self.state.global_step > 0 else f"the {self.reporter.first_asked}, "
         report = job.count("evaluate", f"{of_base}row", len(loader.dataset))
         self.reporter.evaluating(len(loader), len(loader.dataset), report)
         output = super().evaluation_loop(*args, metric_key_prefix=metric_key_prefix, **kwargs)
@@ -75,7 +81,8 @@ class Checkpoints(Part):
         """Shows the answers to the run's prompts at this step, unless an evaluation did."""
         from trainer.training.random_state import kept_random_state
 
-        with kept_random_state():
+        first = self.state.global_step == 0
+        with kept_random_state(), without_start(self.model, first and self.job.spec.start is not None):
             self.job.rank.once(self.answers.outside_evaluation)
 
     def _write_checkpoint(self, states: list[bytes]) -> None:
