@@ -96,7 +96,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   await models.playground.sweep();
   await models.exporter.recover();
   const { live, ...machineServices } = machine;
-  const { engine, tools: _tools, sizeOf: _sizeOf, ...modelServices } = models;
+  const { engine, tools: _tools, sizeOf: _sizeOf, parents: _, ...modelServices } = models;
   const { judges: _judges, share: _share, ...trainingServices } = training;
   return {
     services: {

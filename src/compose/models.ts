@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { createLocalModels, type LocalModels } from '../domain/base-models/local-models.ts';
 import { createModelSizes, type SizeOf } from '../domain/base-models/model-size.ts';
 import { createCheckpoints } from '../domain/checkpoints/checkpoints.ts';
+import { createParents } from '../domain/checkpoints/parents.ts';
 import { createSharedBases } from '../domain/checkpoints/shared-bases.ts';
 import { findStarter } from '../domain/datasets/starter-model.ts';
 import { createExporter } from '../domain/models/export/exporter.ts';
@@ -116,6 +117,7 @@ export function composeModels(
     removeModel,
     tools,
     sizeOf,
+    parents: createParents({ store, models, checkpoints }),
     localModels,
     untrained,
   };

@@ -28,7 +28,7 @@ import type { composeModels } from './models.ts';
 export function composeTraining(
   { config, logger, store, frames, bin, hub }: Foundation,
   { machine, live, registry }: ReturnType<typeof composeMachine>,
-  { models, engine, playground, tools, sizeOf }: ReturnType<typeof composeModels>,
+  { models, engine, playground, tools, sizeOf, parents }: ReturnType<typeof composeModels>,
   warm: WarmTrainer,
   graders: Graders,
   onTrainings: () => void,
@@ -36,10 +36,10 @@ export function composeTraining(
   const { dataDir, jobsDir, logsDir, limits, defaultBatchSize } = config;
   const share = createShare(machine, config);
   const datasets = createDatasets(config.datasetsDir, store.datasets, limits, bin);
-  const selection = createSelection({ store: store.session, registry, hub, sizeOf });
+  const selection = createSelection({ store: store.session, registry, hub, sizeOf, parents });
   const cluster = config.cluster !== null;
   const settingsContext = createSettingsContext({ machine, registry, defaultBatchSize, cluster });
-  const judges = { registry, datasets, graders, settingsContext, sizeOf };
+  const judges = { registry, datasets, graders, settingsContext, sizeOf, parents };
   const earlierRuns = createEarlierRuns(store);
   const bytesPerRow = (name: string) => {
     const found = datasets.find(name);

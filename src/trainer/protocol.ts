@@ -121,6 +121,19 @@ export interface RowsFile {
   readonly shape: RowShape;
 }
 
+/**
+ * The model of Hone that a run goes on from, and the step of its checkpoint, if it is one: its adapter is trained on, or
+ * was merged into the run's base, or its weights are the base. `why` its adapter is not trained on.
+ */
+export const parent = v.object({
+  model_id: v.string(),
+  name: v.string(),
+  step: v.nullable(v.number()),
+  how: v.picklist(['adapter', 'merged', 'whole']),
+  why: v.nullable(v.string()),
+});
+export type Parent = v.InferOutput<typeof parent>;
+
 /** The specification of a run; names in `settings` are those of the training request. */
 export interface JobSpec {
   readonly protocol: typeof protocolVersion;
@@ -136,6 +149,8 @@ export interface JobSpec {
     readonly gguf?: string;
     /** The adapter that is merged into its base to make the folder, if one is. */
     readonly adapter?: AdapterBase;
+    /** The model of Hone that the run goes on from, if it does. */
+    readonly parent?: Parent;
   };
   readonly dataset: RowsFile;
   /** The rows to validate on, if they are not a part of the dataset; absent in older job folders. */

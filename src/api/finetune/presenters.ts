@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot';
 import { errorOf, type Job, messageOf, progressOf } from '../../domain/job-record/job.ts';
+import { withoutParent } from '../../domain/models/merged-base.ts';
 import type { Model } from '../../domain/models/models.ts';
 import type { status } from './schemas.ts';
 
@@ -44,7 +45,7 @@ export function presentDetailed(model: Model) {
   return {
     ...presentListed(model),
     provider: model.provider,
-    config: model.config,
+    config: withoutParent(model.config),
     metrics: model.metrics as Readonly<Record<string, number | null>>,
   };
 }

@@ -60,7 +60,10 @@ export interface ModelFilter {
   readonly tags?: readonly string[] | undefined;
 }
 /** What a list shows of a model. */
-export type ListedModel = Omit<ModelRow, 'config' | 'verification' | 'export' | 'artifacts' | 'provider'>;
+export type ListedModel = Omit<ModelRow, 'config' | 'verification' | 'export' | 'artifacts' | 'provider'> & {
+  /** The model that it was trained on from, as its settings have it. */
+  readonly parent: unknown;
+};
 
 export interface ModelStore {
   insert(model: NewModel): number;
@@ -86,7 +89,7 @@ const toNames = (record: Record<string, unknown>): Names => ({
   tags: JSON.parse(record.tags as string),
 });
 
-const toListed = (record: Record<string, unknown>): ListedModel => ({
+const toListed = (record: Record<string, unknown>): Omit<ListedModel, 'parent'> => ({
   id: record.id as number,
   modelId: record.model_id as string,
   jobId: record.job_id as number | null,
@@ -120,7 +123,7 @@ function toRow(record: Record<string, unknown>): ModelRow {
 
 /** What a list reads of a model. */
 const listed =
-  'id, model_id, job_id, name, base_model, task, strategy, dataset_name, created_at, size_bytes, path, metrics, display_name, notes, tags';
+  "id, model_id, job_id, name, base_model, task, strategy, dataset_name, created_at, size_bytes, path, metrics, display_name, notes, tags, json_extract(config, '$.parent') AS parent";
 const gain = `${gainOf('models', 'job_id', 'metrics')} AS gain`;
 const searchable = {
   columns: {
@@ -181,7 +184,10 @@ export function createModelStore(db: Db): ModelStore {
       const { conditions, values } = conditionsOf(searchable, filter);
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
       const found = db.prepare(`SELECT ${listed}, ${gain} FROM models ${where} ORDER BY id DESC`);
-      return (found.all(...values) as Record<string, unknown>[]).map(toListed);
+      return (found.all(...values) as Record<string, unknown>[]).map((record) => ({
+        ...toListed(record),
+        parent: record.parent === null ? null : JSON.parse(record.parent as string),
+      }));
     },
     facets: () => readFacets(db, 'models', 'base_model'),
     setNames: (id, { displayName, notes, tags }) =>

@@ -4,6 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { createFaults, refusalOf } from '../../faults.ts';
 import { ggufFolder } from '../../trainer/gguf-folder.ts';
 import type { AdapterBase } from '../../trainer/merged-folder.ts';
+import type { Parent } from '../../trainer/protocol.ts';
 import { linksOutOf, readModelJson } from './files/model-file.ts';
 import { isNetworkPath, networkPathRefusal } from './files/network-path.ts';
 import { UnreadableFile } from './files/small-json.ts';
@@ -21,6 +22,8 @@ export interface BaseModel {
   readonly path: string | null;
   readonly gguf?: string;
   readonly adapter?: AdapterBase;
+  /** The model of Hone that a training goes on from, if it does. */
+  readonly parent?: Parent;
 }
 
 /** Hub ids: `owner/name`, each of letters, digits and `._-` (huggingface_hub, `validate_repo_id`). */
@@ -45,12 +48,12 @@ export function locateModel(reference: string): BaseModel {
   if (isAbsolute(reference) || /^\.{1,2}[/\\]/.test(reference))
     return localModel(reference, resolve(reference));
   if (trainedHere.test(reference)) {
-    refuse(
-      `${reference} is a model that was trained here, and a training starts from a base model: name the one that it was trained from`,
-    );
+    refuse(`There is no model ${reference} here: it was deleted, or its run has none`);
   }
   if (!isHubId(reference)) {
-    refuse(`"${reference.slice(0, 200)}" is neither a hub ID (owner/name) nor the path of a local folder`);
+    refuse(
+      `"${reference.slice(0, 200)}" is neither a hub ID (owner/name) nor the path of a local folder, and no model that was trained here has this name`,
+    );
   }
   return { name: reference, path: null };
 }
@@ -106,7 +109,7 @@ async function whyNoConfig(path: string): Promise<string> {
     return 'is an adapter (LoRA), which has no config.json. With merge_adapter, it is merged into its base first. Or name its base model (base_model_name_or_path in adapter_config.json)';
   }
   if (files.includes('template.json')) {
-    return 'is a model that was trained here, which has no config.json. Name the base model that it was trained from';
+    return 'is a model that was trained here, which has no config.json. Name the model itself (its name or model_id)';
   }
   return 'has no config.json';
 }

@@ -9,6 +9,7 @@ import { type AdapterPlace, adapterPlace, locateBase } from './adapter-base.ts';
 import { checkBase, locateModel } from './base-model.ts';
 import type { SizeOf } from './model-size.ts';
 import { modelNotes, whyUnusable } from './model-verdict.ts';
+import { isWhole, type Parents } from './parent.ts';
 import reviewedModels from './recommended-models.json' with { type: 'json' };
 
 /** The user's current selection, kept across restarts. */
@@ -51,8 +52,9 @@ export function createSelection(options: {
   registry: TrainerRegistry;
   hub: HubAccess;
   sizeOf: SizeOf;
+  parents: Parents;
 }): Selection {
-  const { store, registry, hub, sizeOf } = options;
+  const { store, registry, hub, sizeOf, parents } = options;
 
   async function checkAccess(reference: string, merges: boolean): Promise<HubModel | null> {
     const base = await locateBase(reference, merges);
@@ -73,11 +75,14 @@ export function createSelection(options: {
       store.set('task', task);
     },
     async chooseModel(model, custom) {
-      locateModel(model);
+      if ((await parents.find(model)) === null) locateModel(model);
       store.set('selected_model', model);
       store.set('is_custom_model', custom);
     },
-    async checkModel(reference, merges = false) {
+    async checkModel(named, mergesToo = false) {
+      const parent = await parents.find(named);
+      const reference = parent === null ? named : isWhole(parent) ? parent.folder : parent.baseModel;
+      const merges = parent === null ? mergesToo : parent.mergesAdapter;
       const found = await checkAccess(reference, merges);
       const [size, description] = await Promise.all([sizeOf(reference, merges), registry.get()]);
       const faults = createFaults();

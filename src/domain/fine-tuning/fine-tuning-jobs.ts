@@ -107,6 +107,8 @@ export function createFineTuningJobs(options: {
   }
 
   async function judgeModel(model: string): Promise<void> {
+    // A model that was fine-tuned here can be fine-tuned further.
+    if (store.models.byName(model) !== null) return;
     const msg = foreignModelRefusal(model, await options.recommendedModel());
     if (msg === null) return;
     const refusal = refusalOf('model', msg);

@@ -12,6 +12,8 @@ export {
   exportOutcome,
   exportReasons,
   fieldSchemas,
+  type Parent,
+  parent,
   verification,
 } from '../../trainer/protocol.ts';
 

@@ -1,5 +1,7 @@
 import { chosenText } from '../../contract/models/chosen-text.ts';
+import type { Parent } from '../job-record/job.ts';
 import { codeBlock, codeSpan, plainLines, quoted } from './hub-card-text.ts';
+import { parentIn, withoutParent } from './merged-base.ts';
 import type { Model } from './models.ts';
 
 /** The facts in a model card besides the model. */
@@ -24,6 +26,13 @@ export interface CardFacts {
   /** Whether the repository is on the public hub, which Ollama and llama.cpp load from by name. */
   readonly onPublicHub: boolean;
 }
+
+/** What was done with the model that it goes on from. */
+const ways: Readonly<Record<Parent['how'], string>> = {
+  adapter: 'whose adapter was trained on',
+  merged: 'whose adapter was merged into the base first',
+  whole: 'whose weights were the base',
+};
 
 /** The hub's names of the tasks (its list of pipelines). */
 const pipelines: Readonly<Record<string, string>> = {
@@ -53,6 +62,7 @@ const typeOfClass = (name: string): string =>
  */
 export function writeCard(facts: CardFacts): string {
   const { model } = facts;
+  const parent = parentIn(model.config);
   const sections = [
     `# ${codeSpan(facts.repository)}`,
     codeSpan(model.displayName),
@@ -61,6 +71,11 @@ export function writeCard(facts: CardFacts): string {
       `A model for ${model.task}, fine-tuned from ${facts.baseId === null ? `${codeSpan(facts.baseName)} (a local model)` : `[${codeSpan(facts.baseId)}](https://huggingface.co/${facts.baseId})`}`,
       `on the dataset ${codeSpan(model.datasetName)} with [Hone](#use-it), by the strategy ${codeSpan(model.strategy)}`,
       `and the provider ${codeSpan(model.provider)}. Trained on ${model.createdAt.slice(0, 10)}.`,
+      ...(parent === null
+        ? []
+        : [
+            `It goes on from ${codeSpan(parent.step === null ? parent.name : `step ${parent.step} of ${parent.name}`)}, ${ways[parent.how]}.`,
+          ]),
       ...(model.export.chosen == null
         ? []
         : [
@@ -69,7 +84,7 @@ export function writeCard(facts: CardFacts): string {
     ].join('\n'),
     files(facts),
     '## Training settings',
-    table('Setting', model.config),
+    table('Setting', withoutParent(model.config)),
     '## Metrics',
     table('Metric', model.metrics, 'No metrics were recorded.'),
     '## Verification of the merged file',

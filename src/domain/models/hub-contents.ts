@@ -7,6 +7,7 @@ import { askForRepository } from '../../hub/model-info.ts';
 import type { LocalFile } from '../../hub/push-files.ts';
 import { locateModel } from '../base-models/base-model.ts';
 import { writeCard } from './hub-card.ts';
+import { parentIn } from './merged-base.ts';
 import type { Model, Models } from './models.ts';
 
 const publicHub = 'https://huggingface.co';
@@ -22,7 +23,9 @@ export async function contentsOf(
   hub: HubAccess,
 ): Promise<{ files: LocalFile[]; card: string }> {
   const base = locateModel(model.baseModel);
-  const baseName = base.path === null ? base.name : basename(base.gguf ?? base.path);
+  const parent = parentIn(model.config);
+  const isMade = parent !== null && parent.how !== 'adapter';
+  const baseName = isMade ? parent.name : base.path === null ? base.name : basename(base.gguf ?? base.path);
   const { files, taskType, baseClass } = await adapterFiles(
     models,
     model,

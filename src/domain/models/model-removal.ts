@@ -4,6 +4,7 @@ import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
 import type { Bin, Restoring } from '../bin/bin.ts';
 import { jobName } from '../job-record/job.ts';
+import { parentOf } from './merged-base.ts';
 import { writeModelFile } from './model-file.ts';
 import { freeName, type Model, type Models } from './models.ts';
 
@@ -36,7 +37,12 @@ export function createModelRemoval(options: {
     const model = models.find(reference);
     const job = store.jobs
       .inStates(unfinishedStates)
-      .find(({ modelName }) => modelName === model.path || modelName.startsWith(model.path + sep));
+      .find(
+        ({ modelName, spec }) =>
+          modelName === model.path ||
+          modelName.startsWith(model.path + sep) ||
+          parentOf(spec)?.model_id === model.modelId,
+      );
     if (job !== undefined) {
       throw new AppError(
         'conflict',

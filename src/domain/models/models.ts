@@ -18,7 +18,7 @@ import type { Bin, Place } from '../bin/bin.ts';
 import type { FrameLog } from '../events/frame-log.ts';
 import { defaultName, type IdentityChange } from '../job-record/identity.ts';
 import { displayNameOf, type Job } from '../job-record/job.ts';
-import { keptConfig } from './merged-base.ts';
+import { keptConfig, parentOf } from './merged-base.ts';
 import { describeModels, isPartial, writeModelFile } from './model-file.ts';
 
 export type Model = ModelRow;
@@ -112,7 +112,7 @@ export function createModels(options: {
       const model = {
         modelId: job.modelId,
         jobId: job.id,
-        name: store.fineTuning.getJob(job.id)?.modelName ?? nameFor(job.modelName, job.datasetName),
+        name: store.fineTuning.getJob(job.id)?.modelName ?? nameFor(originOf(job), job.datasetName),
         baseModel: job.modelName,
         task: job.task,
         provider: job.provider,
@@ -180,6 +180,12 @@ export function freeName({ models }: Store, baseModel: string, datasetName: stri
 function fileOf(model: Model, kind: ModelArtifact['kind']): string | null {
   const artifact = model.artifacts.find((candidate) => candidate.kind === kind);
   return artifact === undefined ? null : join(model.path, artifact.path);
+}
+
+/** What a model is named by beside its dataset: the folder of a base that was made of a parent says nothing. */
+function originOf({ modelName, spec }: Job): string {
+  const parent = parentOf(spec);
+  return parent === null || parent.how === 'adapter' ? modelName : parent.name;
 }
 
 /** What is told of a `template.json`. */

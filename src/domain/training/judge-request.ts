@@ -22,6 +22,7 @@ import {
   whyTwiceQuantized,
   whyUnusable,
 } from '../base-models/model-verdict.ts';
+import type { Parents } from '../base-models/parent.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import { readDataset } from '../datasets/files/dataset-file.ts';
 import { requireBothLabels } from '../datasets/rows/label-rule.ts';
@@ -29,6 +30,7 @@ import type { TrainingData } from '../datasets/training-data.ts';
 import type { Graders } from '../graders/graders.ts';
 import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
+import { goingOnSentence, goOn } from './going-on.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
 import { runGraders, runPrompts } from './run-graders.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
@@ -38,6 +40,8 @@ export interface JudgedRequest extends JudgedChoices {
   readonly request: TrainingRequest;
   readonly size: ModelSize;
   readonly base: BaseModel;
+  /** The folder of the adapter that is trained on; `null` where a new one begins. */
+  readonly start: string | null;
   readonly data: TrainingData;
   /** The rows to validate on, if they are not a part of `data`. */
   readonly validation: TrainingData | null;
@@ -51,6 +55,7 @@ export interface Judges extends ChoiceJudges {
   readonly datasets: Datasets;
   readonly graders: Pick<Graders, 'get' | 'list'>;
   readonly sizeOf: SizeOf;
+  readonly parents: Parents;
 }
 
 /** The GGUF types for a request; none if it asks for none, or names none and `whyNone` rules them out. */
@@ -88,9 +93,22 @@ export async function judgeRequest(
     disk === null
   )
     throw new AppError('internal', 'A request without errors was not fully validated.');
-  const { base, size } = model;
-  const { warnings } = judged;
-  return { ...(choices as JudgedChoices), request, base, size, data, validation, disk, warnings };
+  const { size } = model;
+  const { warnings, going } = judged;
+  const { parent, start } = going;
+  const base = parent === null ? model.base : { ...model.base, parent };
+  const asked = going.fields as TrainingRequest;
+  return {
+    ...(choices as JudgedChoices),
+    request: asked,
+    base,
+    start,
+    size,
+    data,
+    validation,
+    disk,
+    warnings,
+  };
 }
 
 /** Every error in a request, as far as it can be read. */
@@ -101,8 +119,12 @@ export async function findFaults(request: ReadRequest, judges: Judges): Promise<
 }
 
 async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDefine = false) {
-  const { fields, refused } = request;
-  const choices = await judgeChoices(request, judges, faults);
+  const { model_name: _, ...rest } = request.fields;
+  const found = await faults.of('model_name', () => goOn(request.fields, judges.parents));
+  const going = found ?? { fields: rest, parent: null, start: null };
+  const { refused } = request;
+  const fields: ReadRequest['fields'] = going.fields;
+  const choices = await judgeChoices({ fields, refused }, judges, faults);
   const { task, strategy, settings, context } = choices;
   const model =
     fields.model_name === undefined
@@ -176,6 +198,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
       ? null
       : await runPrompts(settings.golden_prompts, judges.graders, faults, mayDefine);
   return {
+    going,
     choices: { ...choices, settings: { ...settings, graders, golden_prompts } },
     model,
     data,
@@ -190,6 +213,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
             exportTypes(fields, whyNone),
           ),
     warnings: [
+      ...(going.parent === null ? [] : [goingOnSentence(going.parent)]),
       ...(model === null ? [] : modelNotes(model.size, description)),
       ...(leftOpen && whyNone !== null ? [noGgufWarning(whyNone)] : []),
     ],

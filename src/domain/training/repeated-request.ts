@@ -1,4 +1,4 @@
-import type { JobSpec } from '../../trainer/protocol.ts';
+import type { JobSpec, Parent } from '../../trainer/protocol.ts';
 import type { Job } from '../job-record/job.ts';
 import type { TrainingRequest } from './training-request.ts';
 
@@ -8,10 +8,13 @@ export function repeatedRequest(job: Job): Partial<TrainingRequest> | null {
   if (spec?.settings === undefined) return null;
   const { eval_split, ...settings } = spec.settings;
   const { export: made, validation, tracking } = spec;
+  const parent = spec.model?.parent;
+  // Of a parent, the request decides again; the settings are there.
+  const isMerged = parent === undefined ? spec.model?.adapter !== undefined : parent.how === 'merged';
   return {
     task: job.task,
-    model_name: job.modelName,
-    merge_adapter: spec.model?.adapter === undefined ? undefined : true,
+    model_name: parent === undefined ? job.modelName : referenceOf(parent),
+    merge_adapter: isMerged ? true : undefined,
     dataset: job.datasetName,
     provider: job.provider,
     strategy: job.strategy,
@@ -24,3 +27,6 @@ export function repeatedRequest(job: Job): Partial<TrainingRequest> | null {
     export: made === null ? 'none' : made?.required ? { quantizations: [...made.quantizations] } : undefined,
   };
 }
+
+/** What names a parent in a request. */
+const referenceOf = ({ model_id: id, name, step }: Parent) => (step === null ? name : `${id}@${step}`);

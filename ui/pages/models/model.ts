@@ -21,6 +21,7 @@ import { settingsTable } from '../../settings/settings-table.ts';
 import { copyLink } from '../../views/copy-link.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
+import { parentLink } from '../../views/lineage/parent-link.ts';
 import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
 import { judgementSentence } from '../../views/runs/verdict/judgement.ts';
 import { exportBadge, verificationView } from '../../views/runs/verdict/verification.ts';
@@ -286,6 +287,11 @@ function lineageCard(lineage: Lineage, job: JobDetail | null): TemplateResult {
         <span class="eyebrow">Base model</span>${modelName(lineage.base_model)}
         <small class="muted">${nameText(lineage.base_model)}</small>
       </li>
+      ${
+        lineage.parent === null
+          ? nothing
+          : html`<li><span class="eyebrow">Goes on from</span><span>${parentLink(lineage.parent)}</span></li>`
+      }
       <li>
         <span class="eyebrow">Dataset</span><span>${datasetLink(lineage.dataset)}</span>
         ${job?.validation_dataset == null ? nothing : html`<small class="muted">validated on ${datasetLink(job.validation_dataset)}</small>`}

@@ -61,6 +61,11 @@ export class RunActions {
             </button>`
           : nothing
       }
+      ${
+        job.state === 'completed' && job.request !== null && isKept(job.model_id)
+          ? html`<button type="button" @click=${() => this.#trainOn(job)}>More epochs</button>`
+          : nothing
+      }
       ${job.request === null ? nothing : html`<button type="button" @click=${() => this.#duplicate(job)}>Duplicate</button>`}
       ${
         job.state !== 'completed' && hasCheckpoint(job, this.#page.run)
@@ -89,6 +94,13 @@ export class RunActions {
   /** Opens the training form with the settings of this run. */
   #duplicate({ request, display_name, job_id }: JobDetail): void {
     if (request !== null) fillFrom(request, display_name, `/training/${job_id}`);
+    router.go('/training');
+  }
+
+  /** Opens the training form to go on from the model of this run, on the same data and with the same settings. */
+  #trainOn({ request, display_name, job_id }: JobDetail): void {
+    const { merge_adapter: _, ...same } = request ?? {};
+    fillFrom({ ...same, model_name: job_id }, display_name, `/training/${job_id}`);
     router.go('/training');
   }
 

@@ -10,6 +10,7 @@ import type { Run } from '../../state/runs/run.ts';
 import { copyLink } from '../../views/copy-link.ts';
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import { evaluationLinks } from '../../views/lineage/evaluation-links.ts';
+import { parentLink } from '../../views/lineage/parent-link.ts';
 import '../../views/identity.ts';
 import '../../views/runs/run-rows.ts';
 
@@ -28,6 +29,7 @@ export function runHead(job: JobDetail, run: Run, buttons: TemplateResult): Temp
             ${datasetLink(job.dataset)}${job.validation_dataset === null ? nothing : html`, validated on ${datasetLink(job.validation_dataset)}`}
             · ${strategyName(job.strategy)} · ${job.provider}${workersWords(job)} · base ${modelName(job.model_name)}
           </p>
+          ${job.parent === null ? nothing : html`<p class="muted">Goes on from ${parentLink(job.parent)}</p>`}
           <hone-run-rows .jobId=${job.job_id}></hone-run-rows>
           ${descent(job)} ${trackerLinks(run.events)}
         </div>

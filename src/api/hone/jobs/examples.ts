@@ -73,6 +73,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/jobs/{job_id}': {
     ...job,
     row_shape: 'input-output',
+    parent: null,
     validation_dataset: null,
     settings,
     engine: { name: 'single', nodes: null },

@@ -17,6 +17,7 @@ import {
   progressOf,
 } from '../../../domain/job-record/job.ts';
 import type { Verdict } from '../../../domain/jobs/verdict/verdict.ts';
+import { parentOf } from '../../../domain/models/merged-base.ts';
 import type { TemplateFacts } from '../../../domain/models/models.ts';
 import { sweepName } from '../../../domain/sweeps/sweep.ts';
 import { repeatedRequest } from '../../../domain/training/repeated-request.ts';
@@ -92,6 +93,7 @@ export function presentJobDetail(
   return {
     ...presentJob(job),
     row_shape: spec?.dataset?.shape ?? null,
+    parent: parentOf(spec),
     validation_dataset: spec?.validation?.name ?? null,
     settings: spec?.settings ?? {},
     engine: engineOf(job),

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { jobStates, phaseNames, type RunOrder, runOrders } from '../../../contract/jobs.ts';
 import { engineNames } from '../../../contract/journal.ts';
 import { rowShapeNames } from '../../../contract/rows.ts';
-import { exportOutcome, verification } from '../../../domain/job-record/job.ts';
+import { exportOutcome, parent, verification } from '../../../domain/job-record/job.ts';
 import { judgementKinds } from '../../../domain/jobs/verdict/judgement.ts';
 import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
@@ -120,7 +120,12 @@ export const jobs = v.object({
   /** With `trials=folded`: how many trials a job of a sweep stands for, itself included, by its ID. */
   folded: v.exactOptional(v.record(v.string(), v.number())),
 });
-const measured = { base: v.nullable(v.number()), tuned: v.number() };
+const measured = {
+  base: v.nullable(v.number()),
+  tuned: v.number(),
+  /** That of the model whose adapter the run goes on from; absent without one. */
+  parent: v.exactOptional(v.number()),
+};
 /** What a completed job gained: figures and answers of the base model and of the trained one. */
 const verdict = v.object({
   /** Whether the exported file matches the trained model; `null` without a file. */
@@ -204,6 +209,8 @@ export const jobDetail = v.object({
   ...job.entries,
   /** What the rows are; `null` if the job's specification does not tell. */
   row_shape: v.nullable(v.picklist(rowShapeNames)),
+  /** The model that it goes on from, with the step of its checkpoint, if it is one; `how` tells what is done with it. */
+  parent: v.nullable(parent),
   /** The dataset that it validates on, if that is not a part of `dataset`. */
   validation_dataset: v.nullable(v.string()),
   settings: v.record(v.string(), v.unknown()),

@@ -1,7 +1,8 @@
 import { scoresOf } from '../../../contract/evaluations.ts';
 import type { Verification } from '../../../contract/journal.ts';
-import { jobName } from '../../../domain/job-record/job.ts';
+import { jobName, type Parent } from '../../../domain/job-record/job.ts';
 import type { ModelFile } from '../../../domain/models/downloads.ts';
+import { parentIn, withoutParent } from '../../../domain/models/merged-base.ts';
 import type { ListedModel, Model, TemplateFacts } from '../../../domain/models/models.ts';
 import type { VerifiedFile } from '../../../domain/models/verified-files.ts';
 
@@ -14,6 +15,7 @@ export function presentCatalogued(model: ListedModel) {
     notes: model.notes,
     tags: [...model.tags],
     base_model: model.baseModel,
+    parent: model.parent as Parent | null,
     task: model.task,
     strategy: model.strategy,
     dataset: model.datasetName,
@@ -38,6 +40,7 @@ export function presentLineage(
     id: model.id,
     name: model.name,
     base_model: model.baseModel,
+    parent: parentIn(model.config),
     task: model.task,
     provider: model.provider,
     strategy: model.strategy,
@@ -47,7 +50,7 @@ export function presentLineage(
     display_name: model.displayName,
     notes: model.notes,
     tags: [...model.tags],
-    settings: model.config,
+    settings: withoutParent(model.config),
     metrics: model.metrics as Readonly<Record<string, number | null>>,
     verification: model.verification as Verification | null,
     export: model.export,

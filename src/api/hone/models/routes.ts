@@ -1,4 +1,5 @@
 import { findFile, listFiles } from '../../../domain/models/downloads.ts';
+import { parentIn } from '../../../domain/models/merged-base.ts';
 import { readVerified } from '../../../domain/models/verified-files.ts';
 import type { Services } from '../../../domain/services.ts';
 import { sendFile } from '../../../http/file-reply.ts';
@@ -43,8 +44,10 @@ export function modelRoutes({ hubPush, models }: Services) {
       body: i.identityBody,
       bodyExample: i.identityExample,
       responses: { 200: { description: 'The changed model', schema: s.catalogued }, 404: noModel },
-      handle: async ({ params, body }) =>
-        presentCatalogued(await models.identify(params.model_id, i.readIdentity(body))),
+      async handle({ params, body }) {
+        const model = await models.identify(params.model_id, i.readIdentity(body));
+        return presentCatalogued({ ...model, parent: parentIn(model.config) });
+      },
     }),
     route({
       method: 'GET',

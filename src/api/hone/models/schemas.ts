@@ -1,6 +1,12 @@
 import * as v from 'valibot';
 import { quantizationTypes } from '../../../contract/models/quantizations.ts';
-import { exportedFile, exportOutcome, exportReasons, verification } from '../../../domain/job-record/job.ts';
+import {
+  exportedFile,
+  exportOutcome,
+  exportReasons,
+  parent,
+  verification,
+} from '../../../domain/job-record/job.ts';
 import { scaleBound, stepBound } from '../../../domain/playground/generation-bounds.ts';
 import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
@@ -78,6 +84,8 @@ export const catalogued = v.object({
   name: v.string(),
   ...identity,
   base_model: v.string(),
+  /** The model that it was trained on from, with the step of its checkpoint, if it is one; `how` tells what was done with it. */
+  parent: v.nullable(parent),
   task: v.string(),
   strategy: v.string(),
   dataset: v.string(),
@@ -99,6 +107,8 @@ export const lineage = v.object({
   id: v.number(),
   name: v.string(),
   base_model: v.string(),
+  /** The model that it was trained on from, with the step of its checkpoint, if it is one; `how` tells what was done with it. */
+  parent: v.nullable(parent),
   task: v.string(),
   provider: v.string(),
   strategy: v.string(),

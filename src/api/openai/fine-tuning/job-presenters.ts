@@ -4,6 +4,7 @@ import type { FineTuningJob, NamedCheckpoint } from '../../../domain/fine-tuning
 import type { JobEvent } from '../../../domain/fine-tuning/job-events.ts';
 import type { GraderDefinition } from '../../../domain/graders/grader-definition.ts';
 import { expectedEnd } from '../../../domain/job-record/job.ts';
+import { parentOf } from '../../../domain/models/merged-base.ts';
 import { unixSeconds } from '../page.ts';
 
 /** A job's ID in this API, by its number. */
@@ -39,7 +40,7 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
     created_at: unixSeconds(job.createdAt),
     finished_at: ended && job.endedAt !== null ? unixSeconds(job.endedAt) : null,
     estimated_finish: estimatedFinish(job, state),
-    model: job.modelName,
+    model: parentOf(job.spec)?.name ?? job.modelName,
     fine_tuned_model: made.modelName,
     organization_id: 'hone',
     status: state,

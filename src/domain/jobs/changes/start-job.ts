@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { copyFile, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { JobState } from '../../../contract/jobs.ts';
 import type { Store } from '../../../db/store.ts';
 import type { JobSpec } from '../../../trainer/protocol.ts';
+import { adapterWeights } from '../../base-models/files/weight-files.ts';
 import { type Job, jobName } from '../../job-record/job.ts';
 import { newName } from '../../job-record/new-name.ts';
 import { writeSpec } from '../../training/job-spec.ts';
@@ -13,6 +15,9 @@ import { writeIdentity } from '../identity-file.ts';
 import { statusPayload } from '../job-journal.ts';
 import { admission } from './admission.ts';
 import type { JobParts } from './job-parts.ts';
+
+/** Where a job has its own copy of the adapter that it goes on from (trainer/protocol/contracts.py). */
+const parentFolder = 'parent';
 
 /** A job that was started, with its warnings. */
 export interface Started {
@@ -45,10 +50,10 @@ export async function startJob(
       task: request.task,
       provider: judged.provider,
       strategy: judged.strategy,
-      modelName: request.model_name,
+      modelName: judged.request.model_name,
       datasetName: judged.data.name,
       createdAt: new Date().toISOString(),
-      displayName: nameOf(store, request.model_name, judged),
+      displayName: nameOf(store, judged),
     });
     also({ id: inserted, modelId });
     return inserted;
@@ -70,6 +75,10 @@ async function writeFolder({ store, records, folder, places }: JobParts, id: num
   store.jobs.update(id, {
     spec: await writeSpec(judged, { name: jobName(id), folder: folder(id), logsDir, tools }),
   });
+  if (judged.start !== null) {
+    await mkdir(join(folder(id), parentFolder));
+    await copyFile(join(judged.start, adapterWeights), join(folder(id), parentFolder, adapterWeights));
+  }
   // Its name depends on earlier runs.
   writeIdentity(folder(id), records.get(id));
   const asked = store.fineTuning.getJob(id);
@@ -77,7 +86,8 @@ async function writeFolder({ store, records, folder, places }: JobParts, id: num
 }
 
 /** What a new run is called. */
-function nameOf(store: Store, modelName: string, { data, settings }: JudgedRequest): string {
+function nameOf(store: Store, { request, data, settings }: JudgedRequest): string {
+  const modelName = request.model_name;
   return newName(
     { modelName, datasetName: data.name, settings: { ...settings } },
     {

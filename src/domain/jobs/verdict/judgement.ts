@@ -6,6 +6,8 @@ import { presets } from '../../../contract/training/presets.ts';
 export interface Pair {
   readonly base: number | null;
   readonly tuned: number;
+  /** That of the model whose adapter the training goes on from; absent without one. */
+  readonly parent?: number;
 }
 
 /** An evaluation during a training. */

@@ -63,8 +63,12 @@ export function readVerdict(
   if (job.state !== 'completed') return null;
   const tuned = job.resultMetrics ?? {};
   const base = baseMetrics(events, job.id);
-  const pair = (name: string): Pair | null =>
-    tuned[name] == null ? null : { base: base?.[name] ?? null, tuned: tuned[name] };
+  const pair = (name: string): Pair | null => {
+    if (tuned[name] == null) return null;
+    const found = { base: base?.[name] ?? null, tuned: tuned[name] };
+    const parent = base?.[`parent/${name}`];
+    return parent == null ? found : { ...found, parent };
+  };
   const name = [...gradersOf(job), ...judged].find((metric) => tuned[metric] != null);
   const loss = comparesAnswers(job.strategy) ? null : pair('eval_loss');
   const metric = name === undefined ? null : pair(name);

@@ -13,6 +13,7 @@ import { sizeWarnings } from '../../datasets/size-guidance.ts';
 import { makeRoom, reclaimableBytes } from '../../machine/disk-room.ts';
 import type { Machine } from '../../machine/machine.ts';
 import { defaultProvider, defaultStrategy } from '../../machine/trainer-registry.ts';
+import { goingOnSentence, goOn } from '../going-on.ts';
 import { checkChoices, type JudgedChoices } from '../judge-choices.ts';
 import { exportTypes, type JudgedRequest, type Judges } from '../judge-request.ts';
 import { type SettingsContext, settingsOf } from '../settings.ts';
@@ -142,7 +143,8 @@ export function createPlanner(
     );
 
   return {
-    async plan(request) {
+    async plan(asked) {
+      const { fields: request, parent } = await goOn(asked, options.parents);
       const [here, description, choices, others] = await Promise.all([
         options.machine(),
         options.registry.get(),
@@ -229,6 +231,7 @@ export function createPlanner(
               }),
         fits,
         advice: [
+          ...(parent === null ? [] : [goingOnSentence(parent)]),
           ...(refusals.length === 0
             ? [...modelNotes(size, description), ...exportAdvice(request, whyNone)]
             : refusals),
@@ -236,7 +239,11 @@ export function createPlanner(
           ...reservedAdvice(gpu ? reserved.map((each) => ({ ...each, memoryBytes: 0 })) : reserved),
           ...(rows === null || size.parameters === null ? [] : sizeWarnings(rows, size.parameters)),
         ],
-        request: wholeRequest(request, choices, whyNone),
+        request: {
+          ...wholeRequest(request, choices, whyNone),
+          model_name: asked.model_name,
+          merge_adapter: asked.merge_adapter,
+        },
       };
     },
 

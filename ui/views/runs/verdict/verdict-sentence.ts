@@ -30,9 +30,11 @@ export function verdictSentence(
   return parts.filter((part) => part !== null).join(' · ');
 }
 
-/** A figure before and after; only after if it was not measured before. */
-const change = ({ base, tuned }: Pair, text: (value: number) => string) =>
-  base === null ? text(tuned) : `${text(base)} → ${text(tuned)}`;
+/** A figure before and after; only after if it was not measured before. With that of the model that was trained on. */
+const change = ({ base, tuned, parent }: Pair, text: (value: number) => string) => {
+  const changed = base === null ? text(tuned) : `${text(base)} → ${text(tuned)}`;
+  return parent === undefined ? changed : `${changed} (parent ${text(parent)})`;
+};
 
 function shortText(name: string, value: number): string {
   if (isToldInPercent(name)) return formatNumber(100 * value, 3);

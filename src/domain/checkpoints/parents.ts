@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs';
+import { copyFile, cp, mkdir, rename, rm } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import type { Settings } from '../../contract/settings.ts';
+import type { Store } from '../../db/store.ts';
+import type { JobRow } from '../../db/tables/jobs.ts';
+import { refusalOf } from '../../faults.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
+import { isHubId } from '../base-models/base-model.ts';
+import { adapterWeights } from '../base-models/files/weight-files.ts';
+import { type FoundParent, isWhole, type Parents } from '../base-models/parent.ts';
+import { jobName } from '../job-record/job.ts';
+import { mergesAdapter, settingsIn } from '../models/merged-base.ts';
+import type { Model, Models } from '../models/models.ts';
+import type { Checkpoints } from './checkpoints.ts';
+
+const run = /^train_(\d{1,15})$/;
+const checkpoint = /^(.+)@(\d{1,15})$/;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** GGUF types that are near enough to the trained weights to train from. */
+const nearTypes: readonly (string | null)[] = ['F32', 'F16', 'BF16', 'Q8_0'];
+
+function refuse(msg: string): never {
+  throw refusalOf('model_name', msg);
+}
+
+/** Finds models and checkpoints that a training may go on from. */
+export function createParents(options: {
+  readonly store: Store;
+  readonly models: Models;
+  readonly checkpoints: Pick<Checkpoints, 'jobOf' | 'find'>;
+}): Parents {
+  const { store, models, checkpoints } = options;
+
+  function ofModel(model: Model): FoundParent {
+    const folder = models.fileOf(model, 'adapter');
+    if (folder === null || !existsSync(folder))
+      refuse(`The adapter of ${model.name} is gone from ${model.path}. Put it back, or name another model`);
+    const { config, name, modelId, baseModel, task } = model;
+    return {
+      ...{ modelId, name, step: null, baseModel, task, folder },
+      mergesAdapter: mergesAdapter(config),
+      settings: settingsIn(config),
+      gguf: nearGguf(model),
+      merged: async () => folder,
+    };
+  }
+
+  async function ofCheckpoint(job: JobRow, step: number): Promise<FoundParent> {
+    const { folder, model } = await checkpoints.find(job, step);
+    const { settings, model: base } = job.spec as JobSpec;
+    const found = { ...nameOf(job, model), step, folder, baseModel: job.modelName, task: job.task };
+    if (isWhole({ settings }))
+      refuse(
+        `All weights were trained in ${jobName(job.id)}, and a training goes on from its model alone, not from a checkpoint. Name the model`,
+      );
+    if (!existsSync(join(folder, adapterWeights)))
+      refuse(`The checkpoint of step ${step} of ${jobName(job.id)} has no ${adapterWeights}`);
+    return {
+      ...found,
+      settings: settings as Partial<Settings>,
+      mergesAdapter: base.adapter !== undefined,
+      gguf: model && nearGguf(model),
+      async merged() {
+        if (model === null)
+          refuse(
+            `The run of ${found.name} has no model yet, so that its checkpoint cannot be merged. Wait for its end, or keep adapter, lora_r and lora_alpha`,
+          );
+        return adapterOf(model, folder, step);
+      },
+    };
+  }
+
+  /** A model's folder with the adapter of a checkpoint, which stays there. */
+  async function adapterOf(model: Model, from: string, step: number): Promise<string> {
+    const made = join(model.path, `adapter-${step}`);
+    if (existsSync(made)) return made;
+    const aside = `${made}.partial`;
+    await rm(aside, { recursive: true, force: true });
+    await mkdir(aside);
+    const own = models.fileOf(model, 'adapter');
+    if (own === null) refuse(`The adapter of ${model.name} is gone from ${model.path}`);
+    const isOther = (path: string) => !path.endsWith(adapterWeights);
+    await cp(own, aside, { recursive: true, filter: isOther, preserveTimestamps: true });
+    await copyFile(join(from, adapterWeights), join(aside, adapterWeights));
+    await rename(aside, made);
+    return made;
+  }
+
+  function named(reference: string): Model | null {
+    const found = store.models.byName(reference) ?? store.models.byModelId(reference);
+    if (found !== null || !uuid.test(reference)) return found;
+    refuse(`There is no model ${reference}. GET /api/catalog has those that there are`);
+  }
+
+  return {
+    async find(reference) {
+      if (isPlace(reference)) return null;
+      const model = store.models.byName(reference);
+      if (model !== null) return ofModel(model);
+      if (isHubId(reference)) return null;
+      const [, of, step] = checkpoint.exec(reference) ?? [];
+      if (of !== undefined) return ofCheckpoint(checkpoints.jobOf(of), Number(step));
+      if (run.test(reference)) {
+        const job = checkpoints.jobOf(reference);
+        const made = store.models.byModelId(job.modelId);
+        if (made !== null) return ofModel(made);
+        refuse(
+          `${reference} has no model. Name one of its checkpoints (${reference}@STEP), or another model`,
+        );
+      }
+      const byId = /^\d{1,15}$/.test(reference) ? store.models.byId(Number(reference)) : named(reference);
+      return byId && ofModel(byId);
+    },
+  };
+}
+
+/** Whether a text is the path of a folder or file, which no model of Hone is named by. */
+const isPlace = (text: string) =>
+  isAbsolute(text) || /^(?:~|\.{1,2})[/\\]/.test(text) || /^[/\\]{2}/.test(text) || text.includes('\0');
+
+const nameOf = (job: JobRow, model: Model | null) => ({
+  modelId: job.modelId,
+  name: model?.name ?? jobName(job.id),
+});
+
+function nearGguf({ artifacts, path }: Model): string | null {
+  const file = artifacts.find(
+    ({ kind, quantization }) => kind === 'gguf' && nearTypes.includes(quantization),
+  );
+  return file === undefined ? null : join(path, file.path);
+}
