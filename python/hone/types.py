@@ -10,8 +10,8 @@ from typing_extensions import NotRequired, TypedDict
 class TrainingSettings(TypedDict):
     """Settings of a training. Absent ones take the values recommended for the machine."""
 
-    # Whether the adapter in the folder `model_name`, which is alone there or beside weights, is merged into
-    # its base before the training. Default: false.
+    # Whether the adapter in the folder `model_name`, which is alone there or beside weights, or that of a
+    # model that was trained here, is merged into its base before the training. Default: false.
     merge_adapter: NotRequired[bool | None]
     # A dataset to validate on, with rows like those of `dataset`; instead of a part of it (`eval_split`).
     validation_dataset: NotRequired[str | None]
@@ -191,6 +191,7 @@ class Job(TypedDict):
     sweep_id: str | None
     gain: float | None
     row_shape: Literal["input-output", "question-answer", "preference", "unpaired-preference", "messages", "text", "prompt"] | None
+    parent: dict[str, Any] | None
     validation_dataset: str | None
     settings: dict[str, Any]
     engine: dict[str, Any] | None
@@ -225,6 +226,7 @@ class CataloguedModel(TypedDict):
     notes: str
     tags: list[str]
     base_model: str
+    parent: dict[str, Any] | None
     task: str
     strategy: str
     dataset: str

@@ -187,7 +187,7 @@ test('a model that is missing, invalid, has its own code, or an architecture tha
   await refused(quickRequest({ model_name: 'not a model' }), 400, 'owner/name');
   await refused(quickRequest({ model_name: 'a/b/c' }), 400, 'owner/name');
   for (const model_name of ['train_7', 'train_7@120', randomUUID()])
-    await refused(quickRequest({ model_name }), 400, 'is a model that was trained here');
+    await refused(quickRequest({ model_name }), 400, 'There is no model');
   await refused(quickRequest({ model_name: '/nowhere' }), 400, 'does not exist');
   await refused(quickRequest({ model_name: '/etc/hostname' }), 400, 'not a model folder');
   await refused(quickRequest({ model_name: folder }), 400, 'config.json');

@@ -4,6 +4,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Settings } from '../../contract/settings.ts';
 import type { Store } from '../../db/store.ts';
 import type { JobRow } from '../../db/tables/jobs.ts';
+import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { isHubId } from '../base-models/base-model.ts';
@@ -47,7 +48,7 @@ export function createParents(options: {
   }
 
   async function ofCheckpoint(job: JobRow, step: number): Promise<FoundParent> {
-    const { folder, model } = await checkpoints.find(job, step);
+    const { folder, model } = await named(() => checkpoints.find(job, step));
     const { settings, model: base } = job.spec as JobSpec;
     const found = { ...nameOf(job, model), step, folder, baseModel: job.modelName, task: job.task };
     if (isWhole({ settings }))
@@ -87,7 +88,7 @@ export function createParents(options: {
     return made;
   }
 
-  function named(reference: string): Model | null {
+  function byName(reference: string): Model | null {
     const found = store.models.byName(reference) ?? store.models.byModelId(reference);
     if (found !== null || !uuid.test(reference)) return found;
     refuse(`There is no model ${reference}. GET /api/catalog has those that there are`);
@@ -100,19 +101,30 @@ export function createParents(options: {
       if (model !== null) return ofModel(model);
       if (isHubId(reference)) return null;
       const [, of, step] = checkpoint.exec(reference) ?? [];
-      if (of !== undefined) return ofCheckpoint(checkpoints.jobOf(of), Number(step));
+      if (of !== undefined) return ofCheckpoint(await named(() => checkpoints.jobOf(of)), Number(step));
       if (run.test(reference)) {
-        const job = checkpoints.jobOf(reference);
+        const job = await named(() => checkpoints.jobOf(reference));
         const made = store.models.byModelId(job.modelId);
         if (made !== null) return ofModel(made);
         refuse(
           `${reference} has no model. Name one of its checkpoints (${reference}@STEP), or another model`,
         );
       }
-      const byId = /^\d{1,15}$/.test(reference) ? store.models.byId(Number(reference)) : named(reference);
+      const byId = /^\d{1,15}$/.test(reference) ? store.models.byId(Number(reference)) : byName(reference);
       return byId && ofModel(byId);
     },
   };
+}
+
+/** What is found, with an error of the request where it is not there or of no use. */
+async function named<T>(find: () => T | Promise<T>): Promise<T> {
+  try {
+    return await find();
+  } catch (error) {
+    if (error instanceof AppError && (error.kind === 'not_found' || error.kind === 'conflict'))
+      refuse(error.message);
+    throw error;
+  }
 }
 
 /** Whether a text is the path of a folder or file, which no model of Hone is named by. */

@@ -152,12 +152,12 @@ export const trainingRequest = v.strictObject({
   task: about(text(64), 'What is learned, such as text-generation.'),
   model_name: about(
     text(1024),
-    'The base model: owner/name on the hub, a folder, a GGUF file, or the folder of an adapter.',
+    'The base model: owner/name on the hub, a folder, a GGUF file, or the folder of an adapter. Or what to go on from: a model that was trained here (name or model_id), or its checkpoint, such as train_7@120.',
   ),
   merge_adapter: v.pipe(
     or(v.boolean()),
     v.description(
-      'Whether the adapter in the folder `model_name`, which is alone there or beside weights, is merged into its base before the training. Default: false.',
+      'Whether the adapter in the folder `model_name`, which is alone there or beside weights, or that of a model that was trained here, is merged into its base before the training. Default: false.',
     ),
   ),
   dataset: about(text(4096), 'A stored dataset, or the path of a JSONL file.'),
