@@ -54,7 +54,7 @@ test.before(async () => {
   base = join(temporaryFolder(), 'base');
   await cp(tinyModel('llama'), base, { recursive: true });
   service = await startService({ warm: true });
-  await service.upload('support.jsonl', supportRows(30));
+  await service.upload('support.jsonl', supportRows());
   first = await train({ lora_r: 4, lora_alpha: 8, save_steps: 2, save_total_limit: 5 });
 });
 test.after(endAll);
