@@ -70,6 +70,8 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   modelExport: () => client.modelExport('none'),
   exportModel: () => client.exportModel('none', { quantizations: ['Q8_0'] }),
   cancelExport: () => client.cancelExport('none'),
+  keptAnswers: () => client.keptAnswers({ limit: 5 }, unheard()),
+  countAnswerRows: () => client.countAnswerRows({ kind: 'sft' }, unheard()),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
   cancelPush: () => client.cancelPush('none'),
 };

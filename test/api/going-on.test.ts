@@ -1,5 +1,5 @@
 /** A training goes on from a model of Hone or its checkpoint: by name, ID and step, with the same adapter or another. */
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -103,7 +103,13 @@ test('a checkpoint is trained on, or merged for another rank', async () => {
   assert.ok(kept !== undefined);
   const { 'parent/eval_loss': ofCheckpoint } = await before(job);
   assert.ok(ofCheckpoint > first.job.verdict.loss.tuned, 'it had learned less');
-  const merged = await train({ model_name: `${name}@${step}`, lora_r: 2 });
+  const other = { model_name: `${name}@${step}`, lora_r: 2 };
+  const folder = join(service.dataDir, 'models', id);
+  const copies = () => readdirSync(folder).filter((entry) => entry.startsWith('adapter-'));
+  assert.is((await service.call('POST', '/api/estimate', request(other))).status, 200);
+  assert.equal(copies(), [], 'an estimate makes nothing');
+  const merged = await train(other);
+  assert.equal(copies(), [`adapter-${step}`]);
   assert.equal(
     [merged.job.parent.how, merged.job.parent.step, merged.job.settings.lora_r],
     ['merged', step, 2],
@@ -143,6 +149,13 @@ test('a parent that is used is not deleted, and one that is gone is refused', as
   const { job_id: running } = list.jobs[0];
   await service.call('POST', '/api/stop_training', {});
   await untilEnded(service);
+  const weights = join(service.dataDir, 'models', model.model_id, 'adapter', 'adapter_model.safetensors');
+  renameSync(weights, `${weights}.aside`);
+  const gone = await refusal(request({ model_name: model.name }));
+  assert.match(gone, `The adapter of ${model.name} is gone`);
+  const { body: after } = await service.call('GET', '/api/jobs?limit=1');
+  assert.is(after.jobs[0].job_id, running, 'and leaves no job');
+  renameSync(`${weights}.aside`, weights);
   assert.is((await service.call('DELETE', `/api/models/${model.model_id}`)).status, 200);
   // The run has its own copy of the adapter.
   assert.ok(existsSync(join(service.dataDir, 'jobs', running, 'parent', 'adapter_model.safetensors')));

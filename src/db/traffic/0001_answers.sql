@@ -16,7 +16,8 @@ CREATE TABLE answers (
   completion TEXT NOT NULL,                 -- JSON, without the columns above
   words TEXT NOT NULL                       -- what a search finds
 );
-CREATE INDEX answers_by_model ON answers (model, number);
+-- What is kept of each model is counted, and its size summed up, without reading answers.
+CREATE INDEX answers_by_model ON answers (model, number, bytes);
 CREATE INDEX answers_by_rating ON answers (rating, number) WHERE rating IS NOT NULL;
 
 CREATE VIRTUAL TABLE answer_words USING fts5 (words, content = 'answers', content_rowid = 'number');

@@ -1,4 +1,5 @@
 import type { Settings } from '../../contract/settings.ts';
+import { refusalOf } from '../../faults.ts';
 
 /** A model of Hone, or one of its checkpoints, that a training may go on from. */
 export interface FoundParent {
@@ -16,8 +17,16 @@ export interface FoundParent {
   readonly folder: string;
   /** A file of it that could be a base by itself; `null` without one. */
   readonly gguf: string | null;
-  /** The folder of its adapter, with all that a merge needs. @throws AppError `invalid` if there is none. */
-  merged(): Promise<string>;
+  /** How its adapter is merged into a new base. @throws AppError `invalid` if it cannot be. */
+  merge(): ParentMerge;
+}
+
+/** A merge of the adapter that a training goes on from. */
+export interface ParentMerge {
+  /** The folder of an adapter of the same shape, by which a request is judged and estimated. */
+  readonly like: string;
+  /** Makes the folder of the adapter, with all that a merge needs, when a job starts. @throws AppError `invalid` if it is gone. */
+  make(): Promise<string>;
 }
 
 /** Finds models of Hone by what `model_name` says. */
@@ -31,3 +40,12 @@ export interface Parents {
 
 /** Whether all weights of a model were trained. */
 export const isWhole = ({ settings }: Pick<FoundParent, 'settings'>): boolean => settings.adapter === 'full';
+
+/** What a start throws for an error in copying a parent's adapter: a refusal, if it was deleted meanwhile. */
+export const parentError = (error: unknown, name: string): unknown =>
+  (error as NodeJS.ErrnoException).code === 'ENOENT'
+    ? refusalOf(
+        'model_name',
+        `The adapter of ${name} is gone. Put it back, or name another model or checkpoint`,
+      )
+    : error;

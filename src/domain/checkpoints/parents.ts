@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, rename, rm } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
@@ -9,7 +10,7 @@ import { refusalOf } from '../../faults.ts';
 import type { JobSpec } from '../../trainer/protocol.ts';
 import { isHubId } from '../base-models/base-model.ts';
 import { adapterWeights } from '../base-models/files/weight-files.ts';
-import { type FoundParent, isWhole, type Parents } from '../base-models/parent.ts';
+import { type FoundParent, isWhole, type Parents, parentError } from '../base-models/parent.ts';
 import { jobName } from '../job-record/job.ts';
 import { mergesAdapter, settingsIn } from '../models/merged-base.ts';
 import type { Model, Models } from '../models/models.ts';
@@ -34,16 +35,14 @@ export function createParents(options: {
   const { store, models, checkpoints } = options;
 
   function ofModel(model: Model): FoundParent {
-    const folder = models.fileOf(model, 'adapter');
-    if (folder === null || !existsSync(folder))
-      refuse(`The adapter of ${model.name} is gone from ${model.path}. Put it back, or name another model`);
+    const folder = adapterFolder(model);
     const { config, name, modelId, baseModel, task } = model;
     return {
       ...{ modelId, name, step: null, baseModel, task, folder },
       mergesAdapter: mergesAdapter(config),
       settings: settingsIn(config),
       gguf: nearGguf(model),
-      merged: async () => folder,
+      merge: () => ({ like: folder, make: async () => folder }),
     };
   }
 
@@ -62,30 +61,40 @@ export function createParents(options: {
       settings: settings as Partial<Settings>,
       mergesAdapter: base.adapter !== undefined,
       gguf: model && nearGguf(model),
-      async merged() {
+      merge() {
         if (model === null)
           refuse(
             `The run of ${found.name} has no model yet, so that its checkpoint cannot be merged. Wait for its end, or keep adapter, lora_r and lora_alpha`,
           );
-        return adapterOf(model, folder, step);
+        return { like: adapterFolder(model), make: () => adapterOf(model, folder, step) };
       },
     };
   }
 
-  /** A model's folder with the adapter of a checkpoint, which stays there. */
+  /** The folder of a checkpoint's adapter, beside its model, which jobs that merge it share. */
   async function adapterOf(model: Model, from: string, step: number): Promise<string> {
     const made = join(model.path, `adapter-${step}`);
     if (existsSync(made)) return made;
-    const aside = `${made}.partial`;
-    await rm(aside, { recursive: true, force: true });
-    await mkdir(aside);
-    const own = models.fileOf(model, 'adapter');
-    if (own === null) refuse(`The adapter of ${model.name} is gone from ${model.path}`);
-    const isOther = (path: string) => !path.endsWith(adapterWeights);
-    await cp(own, aside, { recursive: true, filter: isOther, preserveTimestamps: true });
-    await copyFile(join(from, adapterWeights), join(aside, adapterWeights));
-    await rename(aside, made);
+    const aside = `${made}.${randomUUID()}.partial`;
+    try {
+      await mkdir(aside);
+      const isOther = (path: string) => !path.endsWith(adapterWeights);
+      await cp(adapterFolder(model), aside, { recursive: true, filter: isOther, preserveTimestamps: true });
+      await copyFile(join(from, adapterWeights), join(aside, adapterWeights));
+      await rename(aside, made);
+    } catch (error) {
+      await rm(aside, { recursive: true, force: true });
+      // Another start made it, or the model or checkpoint was deleted.
+      if (existsSync(made)) return made;
+      throw parentError(error, `step ${step} of ${model.name}`);
+    }
     return made;
+  }
+
+  function adapterFolder(model: Model): string {
+    const folder = models.fileOf(model, 'adapter');
+    if (folder !== null && existsSync(folder)) return folder;
+    refuse(`The adapter of ${model.name} is gone from ${model.path}. Put it back, or name another model`);
   }
 
   function byName(reference: string): Model | null {

@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import type { Parent } from '../../trainer/protocol.ts';
 import { locateModel } from '../base-models/base-model.ts';
-import { type FoundParent, isWhole, type Parents } from '../base-models/parent.ts';
+import { type FoundParent, isWhole, type ParentMerge, type Parents } from '../base-models/parent.ts';
 import { defaultProvider, defaultStrategy } from '../machine/trainer-registry.ts';
 import type { TrainingRequest } from './training-request.ts';
 
@@ -16,6 +16,8 @@ export interface GoingOn<F extends Fields> {
   readonly parent: Parent | null;
   /** The folder of the adapter that is trained on; `null` where a new one begins. */
   readonly start: string | null;
+  /** Makes the folder of the adapter to merge, which `model_name` stands for; `null` where nothing is to be made. */
+  readonly make: ParentMerge['make'] | null;
 }
 
 /** What an adapter's shape is: another one cannot have its weights. */
@@ -30,18 +32,19 @@ const takesOn: readonly string[] = ['sft', 'qlora'];
  */
 export async function goOn<F extends Fields>(fields: F, parents: Parents): Promise<GoingOn<F>> {
   const found = fields.model_name === undefined ? null : await parents.find(fields.model_name);
-  if (found === null) return { fields, parent: null, start: null };
+  if (found === null) return { fields, parent: null, start: null, make: null };
   const named = { model_id: found.modelId, name: found.name, step: found.step };
   if (isWhole(found)) {
     const parent: Parent = { ...named, how: 'whole', why: 'all of its weights were trained' };
-    return { fields: { ...fields, model_name: found.folder, merge_adapter: undefined }, parent, start: null };
+    const whole: F = { ...fields, model_name: found.folder, merge_adapter: undefined };
+    return { fields: whole, parent, start: null, make: null };
   }
   refuseWithoutBase(found);
   const why = whyMerged(fields, found);
   if (why !== null) {
     const parent: Parent = { ...named, how: 'merged', why };
-    const folder = await found.merged();
-    return { fields: { ...fields, model_name: folder, merge_adapter: true }, parent, start: null };
+    const { like, make } = found.merge();
+    return { fields: { ...fields, model_name: like, merge_adapter: true }, parent, start: null, make };
   }
   const going: F = {
     ...fields,
@@ -49,7 +52,7 @@ export async function goOn<F extends Fields>(fields: F, parents: Parents): Promi
     model_name: found.baseModel,
     merge_adapter: found.mergesAdapter ? true : undefined,
   };
-  return { fields: going, parent: { ...named, how: 'adapter', why: null }, start: found.folder };
+  return { fields: going, parent: { ...named, how: 'adapter', why: null }, start: found.folder, make: null };
 }
 
 /** What a training does with the model that it goes on from, in a sentence. */

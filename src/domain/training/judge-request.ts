@@ -42,6 +42,8 @@ export interface JudgedRequest extends JudgedChoices {
   readonly base: BaseModel;
   /** The folder of the adapter that is trained on; `null` where a new one begins. */
   readonly start: string | null;
+  /** Makes the folder of the adapter to merge (`GoingOn`), of whose shape `base` is until then. */
+  readonly make: (() => Promise<string>) | null;
   readonly data: TrainingData;
   /** The rows to validate on, if they are not a part of `data`. */
   readonly validation: TrainingData | null;
@@ -95,7 +97,7 @@ export async function judgeRequest(
     throw new AppError('internal', 'A request without errors was not fully validated.');
   const { size } = model;
   const { warnings, going } = judged;
-  const { parent, start } = going;
+  const { parent, start, make } = going;
   const base = parent === null ? model.base : { ...model.base, parent };
   const asked = going.fields as TrainingRequest;
   return {
@@ -103,6 +105,7 @@ export async function judgeRequest(
     request: asked,
     base,
     start,
+    make,
     size,
     data,
     validation,
@@ -121,7 +124,7 @@ export async function findFaults(request: ReadRequest, judges: Judges): Promise<
 async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDefine = false) {
   const { model_name: _, ...rest } = request.fields;
   const found = await faults.of('model_name', () => goOn(request.fields, judges.parents));
-  const going = found ?? { fields: rest, parent: null, start: null };
+  const going = found ?? { fields: rest, parent: null, start: null, make: null };
   const { refused } = request;
   const fields: ReadRequest['fields'] = going.fields;
   const choices = await judgeChoices({ fields, refused }, judges, faults);

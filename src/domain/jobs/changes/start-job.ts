@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import type { JobState } from '../../../contract/jobs.ts';
 import type { Store } from '../../../db/store.ts';
 import type { JobSpec } from '../../../trainer/protocol.ts';
+import { locateBase } from '../../base-models/adapter-base.ts';
 import { adapterWeights } from '../../base-models/files/weight-files.ts';
+import { parentError } from '../../base-models/parent.ts';
 import { type Job, jobName } from '../../job-record/job.ts';
 import { newName } from '../../job-record/new-name.ts';
 import { writeSpec } from '../../training/job-spec.ts';
@@ -39,7 +41,7 @@ export async function startJob(
   const { store, frames, records, runs, folder, judges, checkDisk } = parts;
   const admit = await admission(parts, request.queue ?? false);
   admit(request.workers ?? 1);
-  const judged = await judgeRequest(request, judges, mayDefine);
+  const judged = await withMerge(await judgeRequest(request, judges, mayDefine));
   await checkDisk(judged);
   const id = store.transaction(() => {
     admit(judged.settings.workers);
@@ -70,6 +72,18 @@ export async function startJob(
   return { job: records.get(id), warnings: judged.warnings };
 }
 
+/** A request with the folder of the adapter that it merges first, which it was judged without. */
+async function withMerge(judged: JudgedRequest): Promise<JudgedRequest> {
+  const { make, request, base } = judged;
+  if (make === null) return judged;
+  const model_name = await make();
+  return {
+    ...judged,
+    request: { ...request, model_name },
+    base: { ...base, ...(await locateBase(model_name, true)) },
+  };
+}
+
 async function writeFolder({ store, records, folder, places }: JobParts, id: number, judged: JudgedRequest) {
   const { logsDir, tools } = places;
   store.jobs.update(id, {
@@ -77,7 +91,11 @@ async function writeFolder({ store, records, folder, places }: JobParts, id: num
   });
   if (judged.start !== null) {
     await mkdir(join(folder(id), parentFolder));
-    await copyFile(join(judged.start, adapterWeights), join(folder(id), parentFolder, adapterWeights));
+    await copyFile(join(judged.start, adapterWeights), join(folder(id), parentFolder, adapterWeights)).catch(
+      (error) => {
+        throw parentError(error, judged.base.parent?.name ?? judged.request.model_name);
+      },
+    );
   }
   // Its name depends on earlier runs.
   writeIdentity(folder(id), records.get(id));
