@@ -104,7 +104,7 @@ test('a checkpoint is trained on, or merged for another rank', async () => {
   const { 'parent/eval_loss': ofCheckpoint } = await before(job);
   assert.ok(ofCheckpoint > first.job.verdict.loss.tuned, 'it had learned less');
   const other = { model_name: `${name}@${step}`, lora_r: 2 };
-  const folder = join(service.dataDir, 'models', id);
+  const { path: folder } = first.model;
   const copies = () => readdirSync(folder).filter((entry) => entry.startsWith('adapter-'));
   assert.is((await service.call('POST', '/api/estimate', request(other))).status, 200);
   assert.equal(copies(), [], 'an estimate makes nothing');
@@ -149,7 +149,7 @@ test('a parent that is used is not deleted, and one that is gone is refused', as
   const { job_id: running } = list.jobs[0];
   await service.call('POST', '/api/stop_training', {});
   await untilEnded(service);
-  const weights = join(service.dataDir, 'models', model.model_id, 'adapter', 'adapter_model.safetensors');
+  const weights = join(model.path, 'adapter', 'adapter_model.safetensors');
   renameSync(weights, `${weights}.aside`);
   const gone = await refusal(request({ model_name: model.name }));
   assert.match(gone, `The adapter of ${model.name} is gone`);
