@@ -90,13 +90,13 @@ const PROBE =
   'import sys,struct,venv,ensurepip; print(sys.version_info[0], sys.version_info[1], struct.calcsize("P")*8)';
 
 /**
- * Finds a 64-bit Python 3.10 to 3.13 with venv and ensurepip; `HONE_PYTHON` overrides the search.
+ * Finds a 64-bit Python 3.10 to 3.14 with venv and ensurepip; `HONE_PYTHON` overrides the search.
  * @returns {{ command: string[], version: string } | { missing: string }} `missing` says what was found.
  */
 export function findPython() {
   const named = process.env.HONE_PYTHON ? [[process.env.HONE_PYTHON]] : null;
   const candidates = named ?? [
-    ...['python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3', 'python'].map((name) => [name]),
+    ...['python3.13', 'python3.14', 'python3.12', 'python3.11', 'python3.10', 'python3', 'python'].map((name) => [name]),
     ...(windows
       ? [
           ['py', '-3.13'],
@@ -120,12 +120,12 @@ export function findPython() {
       continue;
     }
     const [, major, minor, bits] = found.map(Number);
-    if (major === 3 && minor >= 10 && minor <= 13 && bits === 64) {
+    if (major === 3 && minor >= 10 && minor <= 14 && bits === 64) {
       return { command: [file, ...command.slice(1)], version: `${major}.${minor}` };
     }
     seen.push(`${command.join(' ')} is ${major}.${minor} (${bits} bits)`);
   }
-  return { missing: `Python 3.10 to 3.13 with venv${seen.length ? ` (found: ${seen.join('; ')})` : ''}` };
+  return { missing: `Python 3.10 to 3.14 with venv${seen.length ? ` (found: ${seen.join('; ')})` : ''}` };
 }
 
 function hasCompiler() {

@@ -23,7 +23,7 @@ const ROOMY_BYTES = 20e9;
 /** Whether the environment is complete and has a supported Python. */
 async function isWhole() {
   if (!existsSync(venvPython) || existsSync(UNFINISHED)) return false;
-  const code = 'import sys, pip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))';
+  const code = 'import sys, pip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))';
   try {
     await runTool(venvPython, ['-c', code]);
     return true;

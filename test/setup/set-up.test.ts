@@ -47,7 +47,7 @@ test('what is missing is named with the command that installs it, and nothing is
     HONE_PYTHON: '',
   });
   assert.is(code, 1);
-  for (const what of ['Python 3.10 to 3.13', 'C++17 compiler', 'cmake', 'git']) {
+  for (const what of ['Python 3.10 to 3.14', 'C++17 compiler', 'cmake', 'git']) {
     assert.match(stderr, what);
     const lines = stderr.split('\n');
     const at = lines.findIndex((line) => line.includes(what));
