@@ -1,4 +1,5 @@
 import { Refusal } from '../client/http-client.ts';
+import { isUnreachable } from '../client/local-service.ts';
 import { AppError } from '../errors.ts';
 import type { Command, exitCodes } from './command.ts';
 import { commands } from './commands.ts';
@@ -31,9 +32,6 @@ function codeOf(error: unknown): ExitCode {
   if (error instanceof AppError) return error.kind === 'invalid' ? 2 : error.kind === 'unavailable' ? 3 : 1;
   return isUnreachable(error) ? 3 : 1;
 }
-
-/** What `fetch` throws when there is no answer. */
-const isUnreachable = (error: unknown) => error instanceof TypeError && error.message === 'fetch failed';
 
 const textOf = (error: unknown): string =>
   error instanceof Refusal

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { fetchLocal, type LocalService } from './local-service.ts';
+import { fetchLocal, type LocalRequest, type LocalResponse, type LocalService } from './local-service.ts';
 
 /** What the service says against a request. */
 export class Refusal extends Error {
@@ -35,18 +35,18 @@ export interface Client {
   get<T>(path: string): Promise<T>;
   post<T>(path: string, body: unknown): Promise<T>;
   /** A response whose body is unread. */
-  open(path: string, init: RequestInit): Promise<Response>;
+  open(path: string, init: LocalRequest): Promise<LocalResponse>;
   /** Uploads a dataset under a name of its own. */
   upload(file: string, name?: string): Promise<{ filename: string; num_examples: number }>;
 }
 
 export function createClient(service: LocalService): Client {
-  const open = async (path: string, init: RequestInit): Promise<Response> => {
+  const open = async (path: string, init: LocalRequest): Promise<LocalResponse> => {
     const response = await fetchLocal(service, path, init);
     if (response.ok) return response;
     throw new Refusal(`${init.method} ${path}`, response.status, await response.text());
   };
-  const ask = async <T>(path: string, init: RequestInit) => (await open(path, init)).json() as Promise<T>;
+  const ask = async <T>(path: string, init: LocalRequest) => (await open(path, init)).json() as Promise<T>;
   return {
     service,
     open,

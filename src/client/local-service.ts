@@ -1,7 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { connect, type TLSSocket } from 'node:tls';
+import { json, text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
 import { serviceFile } from '../contract/access.ts';
 
 /** How commands of this user reach the running service, whatever its access mode. */
@@ -34,54 +35,76 @@ export function readLocalService(dataDir: string): LocalService | null {
   }
 }
 
-/** Sends a request to it, as `fetch` does. */
+/** What is sent in a request. */
+export interface LocalRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | FormData | null;
+  readonly signal?: AbortSignal;
+}
+
+/** A response; its body is read once. */
+export interface LocalResponse {
+  readonly status: number;
+  /** Whether the status is 2xx. */
+  readonly ok: boolean;
+  readonly body: AsyncIterable<Uint8Array>;
+  text(): Promise<string>;
+  json(): Promise<unknown>;
+}
+
+/**
+ * Sends a request to it and waits for the response however long that takes, such as that of a push; `fetch` gives up
+ * after five minutes, trusts no certificate of one's own, and takes a command 30 ms to load.
+ * @throws the system's error if there is no connection (`isUnreachable`).
+ */
 export async function fetchLocal(
   { url, key, certificate }: LocalService,
   path: string,
-  init: RequestInit = {},
-): Promise<Response> {
-  const headers = new Headers(init.headers);
-  headers.set('authorization', `Bearer ${key}`);
-  const wanted = new Request(new URL(path, url), { ...init, headers });
-  return certificate === null ? fetch(wanted) : fetchPinned(wanted, certificate);
-}
-
-/** Over TLS to the holder of one certificate: `fetch` trusts authorities only. */
-async function fetchPinned(wanted: Request, certificate: string): Promise<Response> {
-  const body = Buffer.from(await wanted.arrayBuffer());
-  const { hostname, port } = new URL(wanted.url);
-  const socket = await connectPinned(hostname.replace(/^\[(.*)\]$/, '$1'), Number(port || 443), certificate);
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      wanted.url,
-      {
-        method: wanted.method,
-        headers: {
-          ...Object.fromEntries(wanted.headers),
-          'content-length': body.length,
-          connection: 'close',
-        },
-        createConnection: () => socket,
-      },
-      async (response) => {
-        try {
-          const pieces: Buffer[] = [];
-          for await (const piece of response) pieces.push(piece as Buffer);
-          resolve(new Response(Buffer.concat(pieces), { status: response.statusCode ?? 500 }));
-        } catch (error) {
-          reject(error);
-        }
-      },
-    );
-    sent.on('error', reject);
-    sent.end(body);
+  { method = 'GET', headers = {}, body = null, signal }: LocalRequest = {},
+): Promise<LocalResponse> {
+  const sent = typeof body === 'object' && body !== null ? await encoded(body) : { body, headers: {} };
+  const options = {
+    method,
+    headers: { ...headers, ...sent.headers, authorization: `Bearer ${key}` },
+    // A connection of its own: one that is kept may be closed by the service at the moment when it is used again.
+    agent: false as const,
+    signal,
+  };
+  const target = new URL(path, url);
+  const socket = certificate === null ? null : await connectPinned(target, certificate);
+  const { request: send } = socket === null ? await import('node:http') : await import('node:https');
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = send(target, socket === null ? options : { ...options, createConnection: () => socket });
+    request.once('response', resolve).once('error', reject).end(sent.body);
   });
+  const status = response.statusCode ?? 500;
+  return {
+    status,
+    ok: status >= 200 && status < 300,
+    body: response,
+    text: () => text(response),
+    json: () => json(response),
+  };
 }
 
-function connectPinned(host: string, port: number, certificate: string): Promise<TLSSocket> {
+/** The body of a form, and its type. */
+async function encoded(form: FormData): Promise<{ body: Buffer; headers: Record<string, string> }> {
+  const whole = new Response(form);
+  const headers = Object.fromEntries(whole.headers);
+  return { body: Buffer.from(await whole.arrayBuffer()), headers };
+}
+
+/** Whether an error says that a service does not respond, or has left in the middle of a response. */
+export const isUnreachable = (error: unknown): boolean =>
+  ['ECONNREFUSED', 'ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+async function connectPinned({ hostname, port }: URL, certificate: string): Promise<TLSSocket> {
+  const { connect } = await import('node:tls');
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return new Promise((resolve, reject) => {
     // The certificate is compared instead, before anything is sent.
-    const socket = connect({ host, port, rejectUnauthorized: false }, () => {
+    const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false }, () => {
       socket.off('error', reject);
       if (socket.getPeerX509Certificate()?.fingerprint256 === certificate) return resolve(socket);
       socket.destroy();

@@ -14,8 +14,9 @@ export async function runMcp({ dataDir, cacheDir, installDir, environment: env }
   const logPath = join(cacheDir, 'command-service.log');
   const { local, leave } = await startService({ dataDir, installDir, port: 0, logPath, env });
   const described = await fetchLocal(local, '/api/openapi.json');
-  await serveMcp(version, await described.json(), async ({ method, path, query, body }) => {
-    const headers: HeadersInit = body === null ? {} : { 'content-type': 'application/json' };
+  const description = (await described.json()) as Record<string, unknown>;
+  await serveMcp(version, description, async ({ method, path, query, body }) => {
+    const headers = body === null ? {} : { 'content-type': 'application/json' };
     const answer = await fetchLocal(local, `${path}?${query}`, { method, body, headers });
     return { status: answer.status, body: await answer.text() };
   });

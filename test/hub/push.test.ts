@@ -10,10 +10,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import WebSocket from 'ws';
+import { runHone } from '../cli/run-hone.ts';
 import {
   type Answer,
   endAll,
@@ -191,6 +193,30 @@ test('a push makes a repository with all parts of the model, and tells its progr
     'the fraction never falls',
   );
   assert.is(told.at(-1).fraction, 1);
+});
+
+test('the command shows how far a push is, and its end', async () => {
+  const env = { ...environment(), SERVICE_DATA_DIR: service.dataDir };
+  const underway = async () =>
+    (await service.call('GET', `/api/models/${model.model_id}/push`)).body.underway;
+  assert.is(await underway(), null);
+  hub.faults.push({ match: /preupload|commit/, how: { delayMs: 400 }, times: 2 });
+  const args = ['push', model.name, 'alice/by-command', '--no-private'];
+  const ended = runHone(args, { cwd: home, env });
+  const seen: Json[] = [];
+  while ((await Promise.race([ended, sleep(50, null)])) === null) {
+    const one = await underway();
+    if (one !== null) seen.push(one);
+  }
+  const { code, out, errors } = await ended;
+  assert.is(code, 0, errors);
+  assert.is(out, `${hub.url}/alice/by-command\n`);
+  assert.match(
+    errors,
+    /^Push +done \(\d+ s\)\nhone: The model .* was pushed to the new public repository alice\/by-command/m,
+  );
+  assert.ok(seen.length > 0 && seen.every(({ repo_name }) => repo_name === 'alice/by-command'));
+  assert.is(await underway(), null);
 });
 
 test('what has been pushed is not pushed again', async () => {

@@ -19,7 +19,7 @@ const path = '/v1/chat/completions';
 const prompt = '> ';
 
 /** The data of server-sent events, one after the other. */
-async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let rest = '';
   const decoder = new TextDecoder();
   for await (const piece of body) {
@@ -38,7 +38,7 @@ async function stream(client: Client, body: Fields, signal: AbortSignal): Promis
     signal,
   });
   let answer = '';
-  for await (const event of eventsOf(response.body as ReadableStream<Uint8Array>)) {
+  for await (const event of eventsOf(response.body)) {
     if (event === '[DONE]') break;
     const { choices, error } = JSON.parse(event) as Piece;
     if (error !== undefined) throw new Error(error.message);

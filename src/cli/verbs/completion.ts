@@ -66,15 +66,15 @@ function zsh(commands: readonly Completed[]): string {
 
 function fish(commands: readonly Completed[]): string {
   const about = (text: string) => `-d ${quoted(firstSentence(text))}`;
-  return commands
-    .flatMap(({ name, about: text, flags }) => [
-      `complete -c hone -n __fish_use_subcommand -a ${name} ${about(text)}`,
-      ...flags.map(
-        (flag) =>
-          `complete -c hone -n '__fish_seen_subcommand_from ${name}' -l ${flag.name} ${about(flag.about)}${flag.value === null ? '' : ` -r${flag.choices.length > 0 ? ` -f -a ${quoted(flag.choices.join(' '))}` : ''}`}`,
-      ),
-    ])
-    .join('\n');
+  const ofCommands = commands.flatMap(({ name, about: text, flags }) => [
+    `complete -c hone -n __fish_use_subcommand -a ${name} ${about(text)}`,
+    ...flags.map(
+      (flag) =>
+        `complete -c hone -n '__fish_seen_subcommand_from ${name}' -l ${flag.name} ${about(flag.about)}${flag.value === null ? '' : ` -r${flag.choices.length > 0 ? ` -f -a ${quoted(flag.choices.join(' '))}` : ''}`}`,
+    ),
+  ]);
+  // The first word is no file.
+  return ['complete -c hone -n __fish_use_subcommand -f', ...ofCommands].join('\n');
 }
 
 const shells = { bash, zsh, fish };

@@ -17,6 +17,11 @@ export interface HubPushRequest {
   readonly isPrivate: boolean;
 }
 
+/** How far a push is. */
+export interface PushUnderway extends PushProgress {
+  readonly repository: string;
+}
+
 export interface HubPush {
   /**
    * Pushes a model's adapter, merged files, Modelfile and card. Continues if the client disconnects; progress is sent on the
@@ -32,6 +37,8 @@ export interface HubPush {
    * @throws AppError `not_found`, or `conflict` when the model is not being pushed.
    */
   cancel(reference: string): Promise<{ repository: string; cancelled: boolean }>;
+  /** The push of a model that is underway, if there is one. @throws AppError `not_found`. */
+  underway(reference: string): PushUnderway | null;
   /**
    * The model card that a push to the repository would have.
    * @throws AppError `not_found` or `invalid`, as a push.
@@ -54,7 +61,7 @@ export function createHubPush(options: {
   /** Current pushes by model UUID. */
   const pushing = new Map<
     string,
-    { repository: string; controller: AbortController; ended: Promise<boolean> }
+    { repository: string; controller: AbortController; ended: Promise<boolean>; progress: PushProgress }
   >();
 
   function refuseSecond(model: Model): void {
@@ -73,6 +80,8 @@ export function createHubPush(options: {
     let toldAt = Number.NEGATIVE_INFINITY;
     let phase = '';
     const onProgress = (progress: PushProgress) => {
+      const current = pushing.get(model.modelId);
+      if (current !== undefined) current.progress = progress;
       const now = performance.now();
       if (progress.phase === phase && now - toldAt < progressIntervalMs) return;
       toldAt = now;
@@ -129,7 +138,8 @@ export function createHubPush(options: {
         () => true,
         () => false,
       );
-      pushing.set(model.modelId, { repository: request.repository, controller, ended });
+      const progress: PushProgress = { phase: 'comparing', fraction: 0 };
+      pushing.set(model.modelId, { repository: request.repository, controller, ended, progress });
       return work;
     },
     async cancel(reference) {
@@ -142,6 +152,10 @@ export function createHubPush(options: {
         );
       current.controller.abort();
       return { repository: current.repository, cancelled: !(await current.ended) };
+    },
+    underway(reference) {
+      const current = pushing.get(options.models.find(reference).modelId);
+      return current === undefined ? null : { repository: current.repository, ...current.progress };
     },
     async card({ model, repository }) {
       checkName(repository);

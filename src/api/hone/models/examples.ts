@@ -107,6 +107,9 @@ export const examples: Readonly<Record<string, unknown>> = {
     status: 'started',
     message: 'Quantizing Qwen3-0.6B-support to Q4_K_M',
   },
+  'GET /api/models/{model_id}/push': {
+    underway: { repo_name: 'ada/support', state: 'uploading', fraction: 0.4 },
+  },
   'POST /api/models/{model_id}/push/cancel': {
     status: 'cancelled',
     message: 'The push to ada/support was cancelled',

@@ -66,6 +66,19 @@ export function modelRoutes({ hubPush, models }: Services) {
       },
     }),
     route({
+      method: 'GET',
+      path: '/api/models/{model_id}/push',
+      tag,
+      summary: 'How far the push of a model to the hub is',
+      responses: { 200: { description: 'The push, if one is underway', schema: s.push }, 404: noModel },
+      handle: ({ params }) => {
+        const underway = hubPush.underway(params.model_id);
+        if (underway === null) return { underway };
+        const { repository, phase, fraction } = underway;
+        return { underway: { repo_name: repository, state: phase, fraction } };
+      },
+    }),
+    route({
       method: 'POST',
       path: '/api/models/{model_id}/push/cancel',
       tag,

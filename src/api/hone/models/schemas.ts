@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { pushStates } from '../../../contract/frames.ts';
 import { quantizationTypes } from '../../../contract/models/quantizations.ts';
 import {
   exportedFile,
@@ -100,6 +101,12 @@ export const catalogued = v.object({
   gain: v.nullable(v.number()),
   /** The scores by the graders of its run on these rows, by their names. */
   scores: v.record(v.string(), v.number()),
+});
+/** How far a push to the hub is; `null` if none is underway. */
+export const push = v.object({
+  underway: v.nullable(
+    v.object({ repo_name: v.string(), state: v.picklist(pushStates), fraction: v.number() }),
+  ),
 });
 export const catalog = v.object({ models: v.array(catalogued) });
 export const lineage = v.object({
