@@ -64,18 +64,18 @@ export async function fetchLocal(
   { method = 'GET', headers = {}, body = null, signal }: LocalRequest = {},
 ): Promise<LocalResponse> {
   const sent = typeof body === 'object' && body !== null ? await encoded(body) : { body, headers: {} };
-  const options = {
-    method,
-    headers: { ...headers, ...sent.headers, authorization: `Bearer ${key}` },
-    // A connection of its own: one that is kept may be closed by the service at the moment when it is used again.
-    agent: false as const,
-    signal,
-  };
   const target = new URL(path, url);
   const socket = certificate === null ? null : await connectPinned(target, certificate);
   const { request: send } = socket === null ? await import('node:http') : await import('node:https');
+  // A connection of its own: one that is kept may be closed by the service at the moment when it is used again.
+  const connection = socket === null ? { agent: false as const } : { createConnection: () => socket };
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const request = send(target, socket === null ? options : { ...options, createConnection: () => socket });
+    const request = send(target, {
+      method,
+      headers: { ...headers, ...sent.headers, authorization: `Bearer ${key}`, connection: 'close' },
+      ...connection,
+      signal,
+    });
     request.once('response', resolve).once('error', reject).end(sent.body);
   });
   const status = response.statusCode ?? 500;
