@@ -132,6 +132,9 @@ def main(argv: list[str]) -> int:
         chosen = vars(_parser().parse_args(argv))
         verb = VERBS[chosen["verb"]]
         given = [chosen[name.removeprefix("--")] for name in verb.arguments]
+    if sys.platform == "linux" and sys.version_info >= (3, 14):
+        # As before Python 3.14, where every lock of tqdm starts a process of its own, with the hub token.
+        import_module("multiprocessing").set_start_method("fork")
     if verb.trains:
         import_module("trainer.imports").begin()
     if not verb.needs_torch:

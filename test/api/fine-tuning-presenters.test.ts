@@ -16,7 +16,7 @@ const asked = {
 };
 
 const succeeded = { state: 'succeeded', asked, modelName: 'mine', trainingFile: 'file-1' } as const;
-const made = { resultFile: 'file-3', learningRateMultiplier: 2, settings: null };
+const made = { resultFile: 'file-3', learningRateMultiplier: 2, settings: null, wandbProject: null };
 /** As a client gets it. */
 const told = (change: Partial<FineTuningJob>, of: object = {}) =>
   JSON.parse(
@@ -28,6 +28,12 @@ test('a job that has succeeded names its files, its model and its tokens', () =>
   assert.equal([id, validation_file, result_files], ['ftjob-7', 'file-2', ['file-3']]);
   assert.equal([trained_tokens, finished_at], [1200, 1767225700]);
   assert.equal([metadata, error], [{ team: 'a' }, null]);
+});
+
+test('a job whose figures Weights & Biases gets names its project', () => {
+  assert.equal(told({}).integrations, []);
+  const integrations = [{ type: 'wandb', wandb: { project: 'support' } }];
+  assert.equal(told({ wandbProject: 'support' }).integrations, integrations);
 });
 
 test('a job that was started by other means has no validation file, suffix or metadata', () => {

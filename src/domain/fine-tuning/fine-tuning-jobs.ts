@@ -5,6 +5,7 @@ import type { Store } from '../../db/store.ts';
 import type { FineTuningJobRow, StoppedAs } from '../../db/tables/fine-tuning.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
 import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import type { Datasets } from '../datasets/datasets.ts';
 import { type Job, jobName } from '../job-record/job.ts';
@@ -32,6 +33,8 @@ export interface FineTuningJob {
   readonly learningRateMultiplier: number | null;
   /** The training settings; `null` where the job's specification lacks them. */
   readonly settings: Partial<Settings> | null;
+  /** The project of Weights & Biases that gets its figures; `null` for none. */
+  readonly wandbProject: string | null;
 }
 
 /** A checkpoint, and the name that it answers to. */
@@ -90,7 +93,8 @@ export function createFineTuningJobs(options: {
   function present(job: Job): FineTuningJob {
     const state = stateOf(job, fineTuning);
     const asked = fineTuning.getJob(job.id);
-    const trained = (job.spec as { settings?: Settings } | null)?.settings ?? null;
+    const spec = job.spec as Partial<JobSpec> | null;
+    const trained = spec?.settings ?? null;
     const succeeded = state === 'succeeded';
     return {
       job,
@@ -103,6 +107,7 @@ export function createFineTuningJobs(options: {
         asked?.learningRateMultiplier ??
         (trained === null ? null : trained.learning_rate / settings.learning_rate.recommended),
       settings: trained,
+      wandbProject: spec?.tracking?.report_to.includes('wandb') ? spec.tracking.project : null,
     };
   }
 

@@ -28,6 +28,8 @@ export interface JobRequest {
   readonly hyperparametersAt: readonly string[];
   readonly suffix: string | null;
   readonly seed: number | null;
+  /** The project of Weights & Biases that gets its figures; `null` for none. */
+  readonly wandbProject: string | null;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -93,6 +95,8 @@ export function toTrainingRequest(
     beta: beta ?? undefined,
     eval_steps: evalInterval ?? undefined,
     seed: request.seed ?? undefined,
+    report_to: request.wandbProject === null ? undefined : ['wandb'],
+    project: request.wandbProject ?? undefined,
     save_steps: totalSteps({ ...recommended, ...batch, num_train_epochs: 1 }, strategy, dataset.rows),
     save_total_limit: keptCheckpoints,
   };
@@ -122,6 +126,10 @@ function placeOf(field: string, { hyperparametersAt }: JobRequest): readonly str
       return ['method', 'reinforcement', 'grader'];
     case 'response_format':
       return ['method', 'reinforcement', 'response_format'];
+    case 'report_to':
+      return ['integrations'];
+    case 'project':
+      return ['integrations', '0', 'wandb', 'project'];
     case 'strategy':
     case 'task':
       return ['method', 'type'];

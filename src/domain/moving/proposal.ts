@@ -70,6 +70,7 @@ export function propose(job: MovedJob, context: ProposalContext): Proposal | str
         hyperparametersAt: ['hyperparameters'],
         suffix: job.suffix,
         seed: job.seed === null ? null : Math.abs(Math.trunc(job.seed)) % 2 ** 32,
+        wandbProject: null,
         metadata: {},
       },
       recommended,

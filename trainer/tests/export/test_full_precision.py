@@ -74,7 +74,8 @@ def test_the_copy_is_written_tensor_by_tensor(models, tmp_path):
     full_precision.dequantize(
         folder, lambda share: sizes.append(0 if path.is_symlink() else path.stat().st_size)
     )
-    assert len(set(sizes)) > 5 and sizes[-1] > path.stat().st_size / 2
+    # Python 3.14 writes 128 KiB at a time.
+    assert len(set(sizes)) > 3 and sizes[-1] > path.stat().st_size / 2
     assert list(load_file(path)), "it can be read"
 
 

@@ -261,12 +261,15 @@ def test_libraries_of_this_installation_can_be_imported(module: str) -> None:
 def test_it_has_no_secrets_and_no_open_files(victim: Victim) -> None:
     body = """
         def is_open(number):
-            try: os.fstat(number)
+            try: found = os.fstat(number)
             except OSError: return False
-            return True
+            return (found.st_dev, found.st_ino) not in %r
         return sum(map(is_open, range(4, 64))) + (%r in str(os.environ)) + ("HOME" in os.environ)
     """
-    with open(victim.folder / "secret") as kept, Cage(grader(body % SECRET)) as cage:
+    # Newer releases of libffi keep their own file open.
+    libraries = {entry.path for entry in psutil.Process().memory_maps() if "/libffi" in entry.path}
+    files = [(found.st_dev, found.st_ino) for found in map(os.stat, libraries)]
+    with open(victim.folder / "secret") as kept, Cage(grader(body % (files, SECRET))) as cage:
         os.set_inheritable(kept.fileno(), True)
         assert cage.grade({}, {}) == 0.0
 

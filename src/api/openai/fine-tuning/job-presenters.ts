@@ -70,7 +70,8 @@ export function presentFineTuningJob({ job, state, asked, ...made }: FineTuningJ
               response_format: settings?.response_format ?? undefined,
             },
     },
-    integrations: [],
+    integrations:
+      made.wandbProject === null ? [] : [{ type: 'wandb' as const, wandb: { project: made.wandbProject } }],
     metadata: { ...asked?.metadata },
     user_provided_suffix: asked?.suffix ?? null,
   };

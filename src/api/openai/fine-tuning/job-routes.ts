@@ -83,6 +83,7 @@ function toJobRequest(body: j.CreateBody): JobRequest {
     hyperparametersAt: within === null ? ['hyperparameters'] : ['method', method, 'hyperparameters'],
     suffix: body.suffix ?? null,
     seed: body.seed ?? null,
+    wandbProject: body.integrations?.[0]?.wandb.project ?? null,
     metadata: body.metadata ?? {},
   };
 }

@@ -129,7 +129,15 @@ export const createBody = v.strictObject({
   ),
   metadata: or(metadata),
   integrations: or(
-    v.pipe(v.array(v.unknown()), v.maxLength(0, 'must be empty: no integration is supported')),
+    v.pipe(
+      v.array(
+        v.strictObject({
+          type: v.literal('wandb', 'must be "wandb"'),
+          wandb: v.intersect([v.strictObject({ project: text(64) }), notList]),
+        }),
+      ),
+      v.maxLength(1, 'must have at most one integration'),
+    ),
   ),
 });
 export type CreateBody = v.InferOutput<typeof createBody>;
@@ -176,7 +184,7 @@ export const job = v.object({
       }),
     ),
   }),
-  integrations: v.array(v.never()),
+  integrations: v.array(v.object({ type: v.literal('wandb'), wandb: v.object({ project: v.string() }) })),
   metadata: v.record(v.string(), v.string()),
   user_provided_suffix: v.nullable(v.string()),
 });
