@@ -78,7 +78,7 @@ const floors: Record<string, readonly string[]> = {
 /** Libraries, and the path prefixes of the only files that may import them. */
 const ownLibrary: Record<string, readonly string[]> = {
   'uWebSockets.js': ['src/http/engines/'],
-  'node:http': ['src/http/engines/'],
+  'node:http': ['src/http/engines/', 'src/client/local-service.ts'],
   ws: ['src/http/engines/'],
   'better-sqlite3': ['src/db/'],
   'better-sqlite3-node20': ['src/db/'],

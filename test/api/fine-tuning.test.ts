@@ -225,6 +225,7 @@ test('a second job waits in the queue, is paused, resumed and cancelled there', 
   const second = await create({
     training_file: await upload('preferences.jsonl', preferences),
     metadata: { run: '2' },
+    integrations: [{ type: 'wandb', wandb: { project: 'mail' } }],
     method: { type: 'dpo', dpo: { hyperparameters: { ...used, learning_rate_multiplier: 'auto' } } },
   });
   assert.is(second.status, 'queued');
@@ -233,6 +234,8 @@ test('a second job waits in the queue, is paused, resumed and cancelled there', 
     await service.call('GET', `/api/jobs/${second.id.replace('ftjob', 'train').replace('-', '_')}`)
   ).body;
   assert.equal([queued.strategy, queued.settings.beta], ['dpo', 0.3]);
+  assert.equal(second.integrations, [{ type: 'wandb', wandb: { project: 'mail' } }]);
+  assert.equal([queued.request.report_to, queued.request.project], [['wandb'], 'mail']);
   assert.is((await client.fineTuning.jobs.pause(second.id)).status, 'paused');
   assert.is((await client.fineTuning.jobs.resume(second.id)).status, 'queued');
   const cancelled = await client.fineTuning.jobs.cancel(second.id);

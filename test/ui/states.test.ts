@@ -55,12 +55,20 @@ test.before(async () => {
   assert.is(await train({ validation_dataset: 'held.jsonl', eval_steps: 3 }), 'completed');
   assert.is(await train({ dataset: 'hostile.jsonl' }), 'error');
   modelId = (await full.call('GET', '/api/models/')).body[0].model_id;
+  const asked = {
+    model: modelId,
+    messages: [{ role: 'user', content: hostile }],
+    max_tokens: 8,
+    store: true,
+  };
+  assert.is((await full.call('POST', '/v1/chat/completions', asked)).status, 200);
 });
 
 const pagesOf = () => [
   { name: 'dashboard-empty', service: empty, path: '/', text: /Nothing answers at 127\.0\.0\.1:9/ },
   { name: 'models-empty', service: empty, path: '/models', text: 'No models yet' },
   { name: 'playground-empty', service: empty, path: '/playground', text: 'No models yet' },
+  { name: 'traffic-empty', service: empty, path: '/traffic', text: 'No answers are kept yet' },
   { name: 'runs-empty', service: empty, path: '/training/runs', text: 'No runs yet' },
   { name: 'nothing', service: empty, path: '/nowhere', text: 'Page not found' },
   { name: 'run-missing', service: empty, path: '/training/train_99', text: 'Run not found' },
@@ -94,6 +102,7 @@ const pagesOf = () => [
   { name: 'runs', service: full, path: '/training/runs', text: '2 of 2' },
   { name: 'compare', service: full, path: '/training/compare?run=train_1&run=train_2', text: 'Differences' },
   { name: 'playground', service: full, path: `/playground/${modelId}`, text: 'Max new tokens' },
+  { name: 'traffic', service: full, path: '/traffic', text: 'Make rows…' },
   { name: 'models', service: full, path: '/models', text: '1 of 1' },
   { name: 'model', service: full, path: `/models/${modelId}`, text: 'Lineage' },
 ];

@@ -126,10 +126,6 @@ function placeOf(field: string, { hyperparametersAt }: JobRequest): readonly str
       return ['method', 'reinforcement', 'grader'];
     case 'response_format':
       return ['method', 'reinforcement', 'response_format'];
-    case 'report_to':
-      return ['integrations'];
-    case 'project':
-      return ['integrations', '0', 'wandb', 'project'];
     case 'strategy':
     case 'task':
       return ['method', 'type'];

@@ -89,6 +89,8 @@ function textOr<S extends v.GenericSchema>(max: number, object: S) {
 
 const projectRule =
   'must have up to 64 letters, digits, spaces, and the characters _ . -, and begin with one of _, a letter or a digit';
+/** The name of a project of a tracker. */
+export const trackerProject = v.pipe(v.string(), v.regex(/^\w[\w .-]{0,63}$/, projectRule));
 /** The schema of a setting's values. */
 export const settingSchema = (name: SettingName): v.GenericSchema => schemaOf(name, settings[name]);
 
@@ -197,10 +199,7 @@ export const trainingRequest = v.strictObject({
     or(v.pipe(v.array(v.picklist(trackerNames)), v.maxLength(trackerNames.length))),
     'Trackers that get the figures of the run, beside TensorBoard; `hone track add` installs them. Default: none.',
   ),
-  project: about(
-    or(v.pipe(v.string(), v.regex(/^\w[\w .-]{0,63}$/, projectRule))),
-    `The project of the run in these trackers. Default: ${usualProject}.`,
-  ),
+  project: about(or(trackerProject), `The project of the run in these trackers. Default: ${usualProject}.`),
 });
 
 export type TrainingRequest = v.InferOutput<typeof trainingRequest>;

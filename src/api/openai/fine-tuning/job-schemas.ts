@@ -3,6 +3,7 @@ import { settings } from '../../../contract/settings.ts';
 import { fineTuningStates } from '../../../domain/fine-tuning/job-status.ts';
 import { jsonSchemaFormat } from '../../../domain/graders/answer-schema.ts';
 import { graderDefinition } from '../../../domain/graders/grader-definition.ts';
+import { trackerProject } from '../../../domain/training/training-request.ts';
 import { notList } from '../schemas.ts';
 import { limitOf } from './file-schemas.ts';
 
@@ -133,7 +134,7 @@ export const createBody = v.strictObject({
       v.array(
         v.strictObject({
           type: v.literal('wandb', 'must be "wandb"'),
-          wandb: v.intersect([v.strictObject({ project: text(64) }), notList]),
+          wandb: v.intersect([v.strictObject({ project: trackerProject }), notList]),
         }),
       ),
       v.maxLength(1, 'must have at most one integration'),

@@ -12,13 +12,13 @@ import { trafficPath } from '../../../state/router.ts';
 import { session } from '../../../state/session.ts';
 import { Watch } from '../../../state/store.ts';
 import { ChosenEntries } from '../../../views/lists/chosen-entries.ts';
-import { facetOptions, filterSelect } from '../../../views/lists/list-tools.ts';
 import { MoreRows } from '../../../views/lists/more-rows.ts';
 import { playgroundTabs } from '../../../views/playground-tabs.ts';
 import { isPlainKey, letterOf } from '../../../views/shell/keys.ts';
 import { answerCard } from './answer-card.ts';
 import { answerList } from './answer-list.ts';
 import { type AnswerFilter, AnswerSearch, sentFilter } from './answer-search.ts';
+import { answerTools } from './answer-tools.ts';
 import { correctionEditor } from './correction-editor.ts';
 import { OpenAnswer } from './open-answer.ts';
 import { ratingOptions } from './rating-words.ts';
@@ -248,23 +248,14 @@ export class Traffic extends LightElement {
 
   private _list(): TemplateResult {
     const { hasMore, isReading, error } = this._search.value;
-    const { model, rating } = this._filter;
-    const filter = (name: 'model' | 'rating') => (value: string) =>
-      router.go(this._with(name, value), { replace: true });
-    return html`<div class="row wrap-row list-tools">
-        <input
-          type="search"
-          class="search"
-          placeholder="Search answers"
-          aria-label="Search answers"
-          maxlength="200"
-          .value=${router.value.query.get('q') ?? ''}
-          @input=${(event: Event) => router.go(this._with('q', (event.target as HTMLInputElement).value), { typed: true })}
-        />
-        ${filterSelect('model', facetOptions(this._facets.value.value?.models), model, filter('model'))}
-        ${filterSelect('rating', ratingOptions, rating, filter('rating'))}
-        <button type="button" class="small" @click=${() => this._refresh()}>Refresh</button>
-      </div>
+    return html`${answerTools({
+      filter: this._filter,
+      typed: router.value.query.get('q') ?? '',
+      models: this._facets.value.value?.models,
+      type: (text) => router.go(this._with('q', text), { typed: true }),
+      choose: (name, value) => router.go(this._with(name, value), { replace: true }),
+      refresh: () => this._refresh(),
+    })}
       ${this._bulk()} ${error === null ? nothing : serviceErrorPanel('Could not load the answers', error)}
       ${
         this._answers.length === 0
