@@ -5,6 +5,7 @@ import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Aliases, AliasTargets } from '../models/aliases.ts';
 import type { Models } from '../models/models.ts';
+import type { RemoteModels } from '../remote-models/remote-models.ts';
 import { readCheckpointName } from './model-name.ts';
 
 /** What a name stands for, as the playground takes it. */
@@ -17,7 +18,7 @@ export interface ModelReference {
 
 /** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint, a base model or an alias. */
 export interface ModelReferences {
-  /** @param conversation as of `Aliases.targetsOf`. @throws AppError `not_found`. */
+  /** @param conversation as of `Aliases.targetsOf`. @throws AppError `not_found`, or `invalid` for a model of another service. */
   resolve(name: string, conversation?: string): ModelReference;
   /** The checkpoint that a name is of, or `null` if it is not that of one. @throws AppError `not_found`. */
   checkpointOf(name: string): Promise<Checkpoint | null>;
@@ -37,8 +38,9 @@ export function createModelReferences(options: {
   readonly store: FineTuningStore;
   readonly models: Models;
   readonly checkpoints: Checkpoints;
+  readonly remoteModels: Pick<RemoteModels, 'find'>;
 }): ModelReferences {
-  const { aliases, store, models, checkpoints } = options;
+  const { aliases, store, models, checkpoints, remoteModels } = options;
 
   function idOf(name: string): string {
     try {
@@ -51,6 +53,12 @@ export function createModelReferences(options: {
   }
 
   function resolve(name: string, conversation?: string): ModelReference {
+    const remote = remoteModels.find(name);
+    if (remote !== null)
+      throw new AppError(
+        'invalid',
+        `${name} is a model of another service (${remote.url}), which is asked with POST /v1/chat/completions alone.`,
+      );
     const targets = aliases.targetsOf(name, conversation);
     if (targets !== null) return ofAlias(name, targets);
     const found = readCheckpointName(name);
