@@ -71,6 +71,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   exportModel: () => client.exportModel('none', { quantizations: ['Q8_0'] }),
   cancelExport: () => client.cancelExport('none'),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
+  addRemoteModel: () => client.addRemoteModel({ name: 'gpt', url: 'http://127.0.0.1:9/v1' }),
   cancelPush: () => client.cancelPush('none'),
 };
 
