@@ -16,6 +16,8 @@ export interface RemoteService {
   /** Ends in `/v1`. */
   readonly url: string;
   readonly asked: Asked[];
+  /** Where the model `redirects` sends its clients. */
+  redirectsTo: string;
   /** Resolves when the client of the newest request has closed its connection before the end of the answer. */
   left(): Promise<unknown>;
   close(): void;
@@ -101,7 +103,6 @@ const answers: Readonly<Record<string, (response: ServerResponse, asked: Asked) 
     }),
   'no-model': (response) => json(response, 404, { error: 'model "x" not found, try pulling it first' }),
   overloaded: (response) => json(response, 503, { error: { message: 'Overloaded.' } }),
-  redirects: (response) => json(response, 307, '', { location: 'http://127.0.0.1:9/v1' }),
   huge: (response) => json(response, 200, whole({ content: 'a'.repeat(400_000) })),
   waits: () => undefined,
   'breaks-off': (response) => {
@@ -137,18 +138,21 @@ export async function startRemote(): Promise<RemoteService> {
       const { model, stream: isStream } = one.body;
       const parts = isStream ? streams[model] : undefined;
       if (parts !== undefined) void stream(response, parts(one.body));
+      else if (model === 'redirects') json(response, 307, '', { location: service.redirectsTo });
       else answers[model]?.(response, one);
     });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
+  const service: RemoteService = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     asked,
+    redirectsTo: 'http://127.0.0.1:9/v1',
     left: () => closed,
     close() {
       server.closeAllConnections();
       server.close();
     },
   };
+  return service;
 }

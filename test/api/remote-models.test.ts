@@ -257,6 +257,19 @@ test('a service that cannot be reached, and one that asks for a key', async () =
   assert.is(remote.asked.at(-1)?.headers.authorization, undefined);
 });
 
+test('a key is told to no other server by a redirect', async () => {
+  const other = await startRemote();
+  try {
+    // The first one redirects to where the second one would answer.
+    remote.redirectsTo = `${other.url}/chat/completions`;
+    const { status } = await chat('redirects');
+    assert.is(status, 502);
+    assert.equal(other.asked, []);
+  } finally {
+    other.close();
+  }
+});
+
 test('a stream that fails says so in an event, ends, and is not kept', async () => {
   const before = await keptIds();
   const late: [string, RegExp][] = [
