@@ -323,7 +323,6 @@ test('only chat completions are passed on, with fields that can be kept', async 
     assert.is(status, 400);
     assert.match(body.error.message, /asked with POST \/v1\/chat\/completions alone/);
   }
-  assert.is((await call('POST', '/api/aliases', { name: 'support@live', model: 'gpt' })).status, 400);
   for (const more of [
     ...[{ messages: [] }, { messages: 'a' }, { messages: [7] }, { messages: [[]] }, { messages: undefined }],
     ...[{ messages: [{ role: 'user', content: 7 }] }, { messages: [{ content: 'a' }] }],
@@ -332,6 +331,51 @@ test('only chat completions are passed on, with fields that can be kept', async 
   ])
     assert.is((await chat('gpt', more)).status, 400, JSON.stringify(more));
   assert.is(asked.length, before);
+});
+
+test('an alias stands for it, is split, and moves on', async () => {
+  const { body } = await call('POST', '/api/aliases', { name: 'support@live', model: 'gpt' });
+  assert.is(body.model, 'gpt');
+  const answered = (await chat('support@live', { store: true })).body;
+  assert.equal([answered.model, answered.choices[0].message.content], ['support@live', 'We trace it – now.']);
+  assert.is((await call('GET', '/v1/models/support@live')).body.owned_by, 'hone');
+  const listed = (await call('GET', '/v1/models')).body.data.map(({ id }: Json) => id);
+  assert.ok(listed.includes('support@live'), listed.join());
+  const elsewhere = await call('POST', '/v1/responses', { model: 'support@live', input: 'a' });
+  assert.match(elsewhere.body.error.message, /support@live is a model of another service/);
+  assert.is(
+    (await call('POST', '/api/aliases/support@live/split', { model: 'gpt', percent: 9 })).status,
+    400,
+  );
+  // Every conversation goes to one of the two, whatever the order of the fields of a part.
+  const split = await call('POST', '/api/aliases/support@live/split', { model: 'bare', percent: 50 });
+  assert.is(split.body.split.model, 'bare');
+  const said = new Set<string>();
+  for (let index = 0; index < 20; index += 1) {
+    const content = [{ text: `Question ${index}`, type: 'text' }];
+    const { status, body: one } = await chat('support@live', {
+      messages: [{ role: 'user', content }],
+      store: true,
+    });
+    assert.is(status, 200);
+    said.add(one.choices[0].message.content);
+  }
+  assert.equal([...said].sort(), ['We trace it – now.', 'Yes.']);
+  const [{ split: sides }] = (await call('GET', '/api/aliases')).body.aliases;
+  assert.ok(sides.current.answers + sides.candidate.answers >= 20, JSON.stringify(sides));
+  assert.ok(sides.candidate.answers > 0);
+  assert.is(
+    (await call('POST', '/api/aliases', { name: 'support@live', model: 'trained' })).body.model,
+    'trained',
+  );
+  assert.is((await call('POST', '/api/aliases/support@live/undo')).body.model, 'gpt');
+  await add('short-lived', { model: 'good' });
+  await call('POST', '/api/aliases', { name: 'support@live', model: 'short-lived' });
+  await call('DELETE', '/api/remote_models/short-lived');
+  const gone = await chat('support@live');
+  assert.is(gone.status, 404);
+  assert.match(gone.body.error.message, /was deleted\. Move the alias/);
+  assert.is((await call('DELETE', '/api/aliases/support@live')).status, 200);
 });
 
 test('a key for answers asks it, and its answers are kept if the key says so; others add no URL', async () => {

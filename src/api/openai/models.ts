@@ -48,7 +48,7 @@ export function modelRoutes({
   const presentAliases = () =>
     aliases.list().flatMap((alias) => {
       try {
-        modelReferences.resolve(alias.name);
+        if (modelReferences.remoteOf(alias.name) === null) modelReferences.resolve(alias.name);
       } catch {
         return [];
       }
@@ -95,8 +95,9 @@ export function modelRoutes({
         const { model: id } = params;
         const remote = remoteModels.find(id);
         if (remote !== null) return presentRemote(remote);
-        const { model } = modelReferences.resolve(id);
-        if (aliases.targetsOf(id) !== null) return presentAlias(aliases.get(id));
+        const isElsewhere = modelReferences.remoteOf(id) !== null;
+        const model = isElsewhere ? null : modelReferences.resolve(id).model;
+        if (model === null || aliases.targetsOf(id) !== null) return presentAlias(aliases.get(id));
         const checkpoint = await modelReferences.checkpointOf(id);
         if (checkpoint === null && !isBaseName(model)) return present(models.find(model));
         const at = checkpoint?.createdAt ?? (await untrained.find(model)).changedAt.toISOString();

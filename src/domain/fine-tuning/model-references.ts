@@ -5,7 +5,7 @@ import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Aliases, AliasTargets } from '../models/aliases.ts';
 import type { Models } from '../models/models.ts';
-import type { RemoteModels } from '../remote-models/remote-models.ts';
+import type { RemoteModel, RemoteModels } from '../remote-models/remote-models.ts';
 import { readCheckpointName } from './model-name.ts';
 
 /** What a name stands for, as the playground takes it. */
@@ -20,6 +20,8 @@ export interface ModelReference {
 export interface ModelReferences {
   /** @param conversation as of `Aliases.targetsOf`. @throws AppError `not_found`, or `invalid` for a model of another service. */
   resolve(name: string, conversation?: string): ModelReference;
+  /** The model of another service that answers to a name, or `null` if none does. @param conversation as above. */
+  remoteOf(name: string, conversation?: string): RemoteModel | null;
   /** The checkpoint that a name is of, or `null` if it is not that of one. @throws AppError `not_found`. */
   checkpointOf(name: string): Promise<Checkpoint | null>;
 }
@@ -52,8 +54,26 @@ export function createModelReferences(options: {
     }
   }
 
+  function remoteOf(name: string, conversation?: string): RemoteModel | null {
+    const targets = aliases.targetsOf(name, conversation);
+    if (targets === null) return remoteModels.find(name);
+    const { target, candidate } = targets;
+    if (candidate !== null && remoteModels.find(candidate) === null && isThere(candidate)) return null;
+    return (candidate === null ? null : remoteModels.find(candidate)) ?? remoteModels.find(target);
+  }
+
+  /** Whether a name stands for a model that is here. */
+  function isThere(name: string): boolean {
+    try {
+      resolve(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   function resolve(name: string, conversation?: string): ModelReference {
-    const remote = remoteModels.find(name);
+    const remote = remoteOf(name, conversation);
     if (remote !== null)
       throw new AppError(
         'invalid',
@@ -70,11 +90,8 @@ export function createModelReferences(options: {
 
   /** Never another model: what an alias stands for may have been deleted. */
   function ofAlias(name: string, { target, candidate }: AliasTargets): ModelReference {
-    try {
-      if (candidate !== null) return resolve(candidate);
-    } catch {
-      // A candidate that was deleted answers nothing more.
-    }
+    // A candidate that was deleted answers nothing more.
+    if (candidate !== null && isThere(candidate)) return resolve(candidate);
     try {
       return resolve(target);
     } catch (cause) {
@@ -86,6 +103,7 @@ export function createModelReferences(options: {
 
   return {
     resolve,
+    remoteOf,
     async checkpointOf(name) {
       const { model, checkpoint } = resolve(name);
       if (checkpoint === undefined) return null;

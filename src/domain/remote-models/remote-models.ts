@@ -48,6 +48,9 @@ export interface RemoteModels {
   ): Promise<T>;
 }
 
+/** One text for each model of another service, whatever it is called here. */
+export const remoteKey = ({ url, model }: RemoteModel): string => `${url} ${model}`;
+
 /** It begins with a letter, as no ID of a model does, and can be no name of an alias, a base model or a checkpoint. */
 export const remoteNamePattern = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 export const remoteNameRule =

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as v from 'valibot';
-import type { RemoteAnswer } from '../../../domain/remote-models/remote-models.ts';
+import { type RemoteAnswer, remoteKey } from '../../../domain/remote-models/remote-models.ts';
 import type { Services } from '../../../domain/services.ts';
 import { asAppError } from '../../../errors.ts';
 import { createEventStream } from '../../../http/event-stream.ts';
@@ -9,6 +9,7 @@ import { accept, parseInput } from '../../../http/parsing/parse-input.ts';
 import { parseJson } from '../../../http/parsing/parse-json.ts';
 import type { SentMessage } from '../completions/messages.ts';
 import { createRecorder } from '../completions/record-answer.ts';
+import { conversationOf } from '../completions/request.ts';
 import { errorBody } from '../errors.ts';
 import { type RemoteChatBody, remoteChatBody, remoteChunk, remoteCompletion } from './body.ts';
 import { createCollected, keptCompletion } from './kept-completion.ts';
@@ -98,20 +99,24 @@ async function streamed(
  * `metadata`, which are for this service. The answer comes back as it is, with an ID of this service and the model as
  * the request named it.
  */
-export function createPassOn(services: Pick<Services, 'access' | 'accessKeys' | 'remoteModels' | 'traffic'>) {
-  const { remoteModels } = services;
+export function createPassOn(
+  services: Pick<Services, 'access' | 'accessKeys' | 'modelReferences' | 'remoteModels' | 'traffic'>,
+) {
+  const { modelReferences, remoteModels } = services;
   const record = createRecorder(services);
 
   return (value: unknown, exchange: Exchange): Promise<object | undefined> | null => {
-    const { model: name } = Object(value) as { readonly model?: unknown };
-    const remote = typeof name === 'string' ? remoteModels.find(name) : null;
+    const { model: name, messages: said } = Object(value) as Readonly<Record<string, unknown>>;
+    if (typeof name !== 'string') return null;
+    const conversation = conversationOf(Array.isArray(said) ? said.map(Object) : []);
+    const remote = modelReferences.remoteOf(name, conversation);
     if (remote === null) return null;
     const body = accept(parseInput(remoteChatBody, value, 'body')) as RemoteChatBody;
     const created = Math.floor(Date.now() / 1000);
-    const head: Head = { id: `chatcmpl-${randomUUID().replaceAll('-', '')}`, model: remote.name };
+    const head: Head = { id: `chatcmpl-${randomUUID().replaceAll('-', '')}`, model: name };
     const { messages } = body;
     const asked = { ...body, messages: messages as readonly object[] as readonly SentMessage[] };
-    const keepWhole = record(asked, exchange, `${remote.url} ${remote.model}`);
+    const keepWhole = record(asked, exchange, remoteKey(remote));
     const keep =
       keepWhole === undefined
         ? undefined
