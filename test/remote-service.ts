@@ -64,6 +64,18 @@ const streams: Readonly<Record<string, (asked: Json) => readonly (string | objec
     chunk({}, 'tool_calls'),
     'data: [DONE]\n\n',
   ],
+  unusual: () => [
+    chunk({
+      content: [
+        { type: 'thinking', thinking: [] },
+        { type: 'text', text: 'We ' },
+      ],
+    }),
+    chunk({ content: 'trace.' }),
+    ...['A1', 'B2'].map((parcel) => chunk({ tool_calls: [{ ...calls[0], id: `call_${parcel}` }] })),
+    chunk({}, 'tool_calls', { usage: { total: 'many' } }),
+    'data: [DONE]',
+  ],
   'breaks-off': () => [chunk({ content: 'We tr' }), 'BREAK'],
   unfinished: () => [chunk({ content: 'We tr' })],
   'fails-late': () => [chunk({ content: 'We tr' }), { error: { message: 'Overloaded.', code: 503 } }],

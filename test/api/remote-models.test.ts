@@ -206,6 +206,20 @@ test('usage that was asked for is streamed, also of an answer that is kept', asy
   assert.is(events.at(-2).usage.completion_tokens, 4);
 });
 
+test('an answer in another form is streamed as it is, and kept as others are', async () => {
+  await add('unusual');
+  const events = await streamed('unusual', { store: true });
+  assert.is(events.at(-1), 'done');
+  assert.is(events[0].choices[0].delta.content[1].text, 'We ');
+  const { choices, usage } = (await call('GET', `/v1/chat/completions/${events[0].id}`)).body;
+  assert.is(choices[0].message.content, 'We trace.');
+  assert.equal(
+    choices[0].message.tool_calls.map(({ id }: Json) => id),
+    ['call_A1', 'call_B2'],
+  );
+  assert.is(usage, null);
+});
+
 test('an answer without what is usual is kept as it is', async () => {
   await add('bare');
   const { body } = await chat('bare', { store: true });

@@ -35,9 +35,17 @@ export const remoteChatBody = v.looseObject({
 export type RemoteChatBody = v.InferOutput<typeof remoteChatBody>;
 
 const logprobs = v.looseObject({ content: or(v.array(v.unknown())) });
+/** The text of an answer; some services give it in parts, beside those of reasoning. */
+const content = v.union([
+  v.string(),
+  v.pipe(
+    v.array(v.looseObject({ text: v.optional(v.string(), '') })),
+    v.transform((parts) => parts.map(({ text }) => text).join('')),
+  ),
+]);
 const said = {
   role: or(v.string()),
-  content: or(v.string()),
+  content: or(content),
   refusal: or(v.string()),
   reasoning_content: or(v.string()),
 };
@@ -52,7 +60,8 @@ export const remoteCompletion = v.looseObject({
 });
 
 const callPart = v.looseObject({
-  index: v.optional(v.number(), 0),
+  /** Some services leave it out, and begin each call with its ID. */
+  index: or(v.number()),
   id: or(v.string()),
   function: or(v.looseObject({ name: or(v.string()), arguments: or(v.string()) })),
 });
@@ -89,7 +98,7 @@ export function usageIn(value: unknown) {
 }
 
 const calls = v.looseObject({
-  id: v.string(),
+  id: v.optional(v.string(), ''),
   function: v.looseObject({ name: v.string(), arguments: v.string() }),
 });
 /** The calls of functions in an answer, as kept answers have them. */

@@ -60,7 +60,8 @@ function createChoice(index: number) {
         texts[field] += text;
         said.add(field);
       }
-      for (const { index: at, id, function: part } of delta?.tool_calls ?? []) {
+      for (const { index: given, id, function: part } of delta?.tool_calls ?? []) {
+        const at = given ?? (id == null ? Math.max(0, calls.size - 1) : calls.size);
         const call = calls.get(at) ?? { id: '', function: { name: '', arguments: '' } };
         calls.set(at, call);
         call.id ||= id ?? '';
