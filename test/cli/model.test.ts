@@ -1,6 +1,7 @@
 /** `hone model`: models of other services, added, listed and removed through the running service, and no byte of a key told. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import OpenAI from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { searchFolder } from '../hub/canaries.ts';
@@ -49,6 +50,11 @@ test('a model is added with the key of a variable, asked, listed and removed', a
   });
   assert.is(status, 200, JSON.stringify(body));
   assert.is(remote.asked.at(-1)?.headers.authorization, `Bearer ${key}`);
+  const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'unused', maxRetries: 0 });
+  const stream = client.chat.completions.stream({
+    ...{ model: 'gpt', messages: [{ role: 'user', content: 'Where is it?' }], store: true },
+  });
+  assert.is((await stream.finalMessage()).content, 'We trace it – now.');
   assert.match((await hone('model', 'list')).out, new RegExp(`^gpt +${remote.url} +good +yes `, 'm'));
   await hone('model', 'add', 'refuses', '--url', remote.url, '--key-env', 'OTHER_KEY');
   assert.is(
