@@ -32,6 +32,7 @@ const CLIENTS = {
   eval: 'score a dataset with a model   ROWS --model MODEL',
   export: 'give a model to another program   MODEL --to gguf:TYPE|adapter|ollama|lmstudio  --out FOLDER',
   push: 'push a model to the hub   MODEL owner/name',
+  model: 'let a name stand for a model of another service   add NAME --url URL | list | remove NAME',
   models: 'list the models',
   runs: 'list the trainings',
   datasets: 'list the datasets',

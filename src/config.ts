@@ -155,6 +155,11 @@ export interface Limits {
   /** How long a webhook's receiver may take, and the first wait between attempts. */
   readonly webhookTimeoutMs: number;
   readonly webhookBackoffMs: number;
+  /** Of an answer of another service's model: until it begins, between its parts, its length, and how many at once. */
+  readonly remoteFirstByteMs: number;
+  readonly remoteSilenceMs: number;
+  readonly remoteAnswerBytes: number;
+  readonly remoteAtOnce: number;
   /** How long a tracker may take after the end of a run. */
   readonly trackerEndMs: number;
   /** The most trainings that wait in the queue. */
@@ -202,6 +207,11 @@ const defaultLimits: Limits = {
   moveWaitMs: 300_000,
   webhookTimeoutMs: 10_000,
   webhookBackoffMs: 5_000,
+  // Fetch itself gives up after 300 s.
+  remoteFirstByteMs: 280_000,
+  remoteSilenceMs: 120_000,
+  remoteAnswerBytes: 32 * 2 ** 20,
+  remoteAtOnce: 64,
   trackerEndMs: 600_000,
   queuedJobs: 50,
   evals: 1000,

@@ -12,7 +12,17 @@ interface Import {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const adapters = ['db', 'trainer', 'inference', 'hub', 'openai-source', 'webhook', 'hardware', 'native'];
+const adapters = [
+  'db',
+  'trainer',
+  'inference',
+  'hub',
+  'openai-source',
+  'remote-model',
+  'webhook',
+  'hardware',
+  'native',
+];
 const rooms = [
   'contract',
   'http',
@@ -60,6 +70,7 @@ const floors: Record<string, readonly string[]> = {
     'datasets',
     'graders',
     'training',
+    'remote-models',
     'models',
     'checkpoints',
     'playground',

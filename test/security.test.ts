@@ -37,6 +37,8 @@ const subjects = [
   'Token sent to another host',
   'API key of OpenAI',
   'Key of a judge',
+  'Key of a model of another service',
+  'Another service that is slow, endless or garbled',
   'Hostile GGUF',
   'Hostile model configuration',
   'Huge file in a model',

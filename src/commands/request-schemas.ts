@@ -1,7 +1,7 @@
 /** The requests that commands send, as JSON schemas: their flags and help are made of these. Built into `dist/requests.json`. */
 import { pushBody } from '../api/finetune/schemas.ts';
 import { listQuery, logQuery } from '../api/hone/jobs/schemas.ts';
-import { catalogQuery } from '../api/hone/models/schemas.ts';
+import { catalogQuery, remoteModelBody } from '../api/hone/models/schemas.ts';
 import { chatBody } from '../api/openai/completions/bodies.ts';
 import { evaluationPaths, evaluationRequest } from '../domain/evaluations/evaluation-request.ts';
 import { trainingPaths, trainingRequest } from '../domain/training/training-request.ts';
@@ -12,6 +12,7 @@ export const requests = {
   eval: { schema: schemaOf(evaluationRequest), paths: Object.keys(evaluationPaths) },
   chat: { schema: schemaOf(chatBody), paths: [] },
   push: { schema: schemaOf(pushBody), paths: [] },
+  model: { schema: schemaOf(remoteModelBody), paths: [] },
   models: { schema: schemaOf(catalogQuery), paths: [] },
   runs: { schema: schemaOf(listQuery), paths: [] },
   logs: { schema: schemaOf(logQuery), paths: [] },

@@ -22,6 +22,7 @@ export function composeFineTuning(
     | 'models'
     | 'playground'
     | 'recommendedSettings'
+    | 'remoteModels'
     | 'selection'
   >,
 ) {

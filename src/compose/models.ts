@@ -12,6 +12,7 @@ import { createModels } from '../domain/models/models.ts';
 import { createBases } from '../domain/playground/bases.ts';
 import { createChats } from '../domain/playground/chats.ts';
 import { createPlayground } from '../domain/playground/playground.ts';
+import { createRemoteModels, remoteModelsPath } from '../domain/remote-models/remote-models.ts';
 import { availableMemory } from '../hardware/facts.ts';
 import { createEngine } from '../inference/engine/engine.ts';
 import { createEngines } from '../inference/engine/engines.ts';
@@ -29,7 +30,17 @@ export function composeModels(
   warm: WarmTrainer,
 ) {
   const { config, logger, store, frames, bin, hub } = foundation;
-  const models = createModels({ store, frames, bin, modelsDir: config.modelsDir });
+  const { remoteFirstByteMs, remoteSilenceMs, remoteAnswerBytes, remoteAtOnce } = config.limits;
+  const remoteModels = createRemoteModels(
+    remoteModelsPath(config.dataDir),
+    (name) => store.models.byName(name) !== null || store.models.byModelId(name) !== null,
+    {
+      ...{ firstByteMs: remoteFirstByteMs, silenceMs: remoteSilenceMs },
+      ...{ answerBytes: remoteAnswerBytes, atOnce: remoteAtOnce },
+    },
+  );
+  const isReserved = (name: string) => remoteModels.find(name) !== null;
+  const models = createModels({ store, frames, bin, modelsDir: config.modelsDir, isReserved });
   const bounds = {
     idleMs: config.limits.playgroundIdleMs,
     silenceMs: config.limits.engineSilenceMs,
@@ -108,6 +119,7 @@ export function composeModels(
   };
   return {
     models,
+    remoteModels,
     engine,
     checkpoints,
     chats,

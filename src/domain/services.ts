@@ -34,6 +34,7 @@ import type { Moving } from './moving/moving.ts';
 import type { Bases } from './playground/bases.ts';
 import type { Chats } from './playground/chats.ts';
 import type { Playground } from './playground/playground.ts';
+import type { RemoteModels } from './remote-models/remote-models.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
 import type { Traffic } from './traffic/traffic.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
@@ -76,6 +77,7 @@ export interface Services {
   readonly playground: Playground;
   readonly previewer: Previewer;
   readonly datasetAnalysis: DatasetAnalysis;
+  readonly remoteModels: RemoteModels;
   readonly selection: Selection;
   readonly sweeps: Sweeps;
   readonly traffic: Traffic;

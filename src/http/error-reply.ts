@@ -39,7 +39,10 @@ export function withErrorHeaders(reply: Reply, { kind, details }: AppError): Rep
   const withHeader = (name: string, value: string) =>
     new Reply(reply.status, reply.body, { ...reply.headers, [name]: value });
   if (kind === 'unauthorized') return withHeader('www-authenticate', 'Bearer');
-  return kind === 'too_many' ? withHeader('retry-after', String(details.retryAfterSeconds)) : reply;
+  const { retryAfterSeconds } = details;
+  return kind === 'too_many' && retryAfterSeconds !== undefined
+    ? withHeader('retry-after', String(retryAfterSeconds))
+    : reply;
 }
 
 /** The kind of error for a status code, or `null`. */

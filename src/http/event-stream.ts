@@ -5,6 +5,8 @@ export interface EventStream {
   /** Whether an event was sent, and the headers with it: an earlier failure still gets a status code. */
   readonly isOpen: boolean;
   send(data: string, event?: string): void;
+  /** Resolves when the client can take more. */
+  taken(): Promise<unknown>;
   /** Resolves when the client has taken everything. */
   end(): Promise<void>;
 }
@@ -22,6 +24,7 @@ export function createEventStream(exchange: Exchange): EventStream {
       const text = `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`;
       written = written.then(() => open.write(text));
     },
+    taken: () => written,
     async end() {
       await written;
       writer?.end();

@@ -53,6 +53,11 @@ export interface Route {
    * Further errors in the valid fields of a body that the schema rejects, reported together with the schema's errors.
    */
   readonly moreFaults?: MoreFaults;
+  /**
+   * Answers requests that another service is to judge, by their body as it came. Returns as `handle` does, or `null` for
+   * those that are to be parsed.
+   */
+  readonly passOn?: (value: unknown, exchange: Exchange) => object | null;
   /** The handler reads the body itself: a multipart upload with one part `file`. With `body`, JSON can come instead. */
   readonly upload?: boolean;
   /** The fields of that form beside the file, for the OpenAPI document. */
@@ -181,6 +186,8 @@ export function runRoute(
       : readJson(exchange, jsonLimitBytes, mayBeAbsent(body)).then((value) => {
           // Before anything looks at the file.
           checkPaths(entry, value, checkPath);
+          const passed = entry.passOn?.(value, exchange) ?? null;
+          if (passed !== null) return passed;
           const parsed = parseInput(body, value, 'body');
           return 'issues' in parsed && entry.moreFaults !== undefined
             ? refuseWith(parsed.issues, entry.moreFaults, body, value)

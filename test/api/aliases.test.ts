@@ -2,6 +2,7 @@
 import OpenAI from 'openai';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { startRemote } from '../remote-service.ts';
 import { endAll, startService, type TestService, temporaryFolder } from '../service.ts';
 import { type StoredModel, saying, storeModel } from '../stored-model.ts';
 
@@ -163,6 +164,53 @@ test('an alias of a deleted model answers 404 by its own name, and never as anot
   assert.is(await say(), 'xyz');
   assert.is(await say('split@live'), 'xyz', 'a candidate that was deleted answers nothing more');
   assert.is((await service.call('DELETE', '/api/aliases/split@live')).status, 200);
+});
+
+test('an alias is split between a model of another service and one that is here, whichever began', async () => {
+  const remote = await startRemote();
+  try {
+    await service.call('POST', '/api/remote_models', { name: 'good', url: remote.url });
+    for (const [first, second] of [
+      ['good', 'xyz'],
+      ['xyz', 'good'],
+    ] as const) {
+      await move(first, 'split@live');
+      const split = { model: second, percent: 50 };
+      assert.is((await service.call('POST', '/api/aliases/split@live/split', split)).status, 200);
+      const said = new Map<string | null, Set<string>>();
+      for (let index = 0; index < 16; index += 1) {
+        // A conversation stays with its model, however its texts are written.
+        for (const content of [
+          [{ type: 'text' as const, text: `${index}` }],
+          [{ text: `${index}`, type: 'text' as const }],
+        ]) {
+          const messages = [{ role: 'user' as const, content }];
+          const { choices } = await client.chat.completions.create({
+            model: 'split@live',
+            messages,
+            max_tokens: 8,
+            temperature: 0,
+          });
+          const text = choices[0]?.message.content ?? null;
+          said.set(text, (said.get(text) ?? new Set()).add(String(index)));
+        }
+      }
+      assert.equal([...said.keys()].sort(), ['We trace it – now.', 'xyz']);
+      assert.is(
+        [...said.values()].reduce((sum, { size }) => sum + size, 0),
+        16,
+      );
+    }
+    await service.call('DELETE', '/api/remote_models/good');
+    assert.is(
+      await say('split@live'),
+      'xyz',
+      'a model of another service that was removed answers nothing more',
+    );
+    assert.is((await service.call('DELETE', '/api/aliases/split@live')).status, 200);
+  } finally {
+    remote.close();
+  }
 });
 
 test('bad input changes nothing and says what is wrong', async () => {

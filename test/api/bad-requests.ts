@@ -109,12 +109,12 @@ export function isRefused(operation: Operation, answer: Answer, status: number |
   description.check(operation.method, operation.path, answer);
   const context = `${operation.method} ${operation.path} ${what}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
   if (status !== null) assert.is(answer.status, status, context);
-  // An estimate is given for what may not be there yet, a key, a grader and an eval may have any name, a judge any key, rows
-  // are counted of answers that may not be there, and
-  // a check, a test of a grader and a move tell what is wrong.
+  // An estimate is given for what may not be there yet, a key, a grader, an eval and a model of another service may have
+  // any name, a judge any key, rows are counted of answers that may not be there, and a check, a test of a grader and a
+  // move tell what is wrong.
   else if (
     answer.status !== 200 ||
-    !/^\/(api\/(estimate|keys|judge_keys|graders(\/test)?|base_models\/check|traffic\/rows|move\/.*)|v1\/(evals|fine_tuning\/alpha\/graders\/.*))$/.test(
+    !/^\/(api\/(estimate|keys|judge_keys|remote_models|graders(\/test)?|base_models\/check|traffic\/rows|move\/.*)|v1\/(evals|fine_tuning\/alpha\/graders\/.*))$/.test(
       operation.path,
     )
   )

@@ -73,6 +73,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   keptAnswers: () => client.keptAnswers({ limit: 5 }, unheard()),
   countAnswerRows: () => client.countAnswerRows({ kind: 'sft' }, unheard()),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
+  addRemoteModel: () => client.addRemoteModel({ name: 'gpt', url: 'http://127.0.0.1:9/v1' }),
   cancelPush: () => client.cancelPush('none'),
 };
 

@@ -226,6 +226,9 @@ export const service = {
   judgeKeys: () => call('GET /api/judge_keys'),
   setJudgeKey: (url: string, key: string) => call('PUT /api/judge_keys', { body: { url, key } }),
   removeJudgeKey: (url: string) => call('DELETE /api/judge_keys', { query: { url } }),
+  remoteModels: () => call('GET /api/remote_models'),
+  addRemoteModel: (body: Body<'POST /api/remote_models'>) => call('POST /api/remote_models', { body }),
+  removeRemoteModel: (name: string) => call('DELETE /api/remote_models/{name}', { path: { name } }),
   cancelPush: (modelId: string) =>
     call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),
 };

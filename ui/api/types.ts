@@ -20,6 +20,7 @@ export type ModelDetail = Answer<'GET /api/models/{model_id}'>;
 export type HardwareSpecs = Answer<'GET /api/finetune/hardware_specs'>;
 export type RecommendedSettings = Answer<'GET /api/finetune/load_settings'>;
 export type CheckedModel = Answer<'POST /api/base_models/check'>;
+export type RemoteModel = Answer<'GET /api/remote_models'>['remote_models'][number];
 export type LocalModel = Answer<'GET /api/base_models'>['models'][number];
 export type ModelDownload = Answer<'GET /api/base_models/downloads'>['downloads'][number];
 export type HubAccount = Answer<'GET /api/hub/account'>;

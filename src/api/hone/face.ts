@@ -33,6 +33,7 @@ import { hardwareRoutes } from './machine/routes.ts';
 import { aliasRoutes } from './models/alias-routes.ts';
 import { examples as modelsExamples } from './models/examples.ts';
 import { modelExportRoutes } from './models/export-routes.ts';
+import { remoteModelRoutes } from './models/remote-routes.ts';
 import { modelRoutes } from './models/routes.ts';
 import { examples as movingExamples } from './moving/examples.ts';
 import { moveRoutes } from './moving/routes.ts';
@@ -72,7 +73,12 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
       ...withExamples([...baseModelRoutes(services), ...modelDownloadRoutes(services)], baseModelsExamples),
       ...withExamples(hardwareRoutes(services), machineExamples),
       ...withExamples(
-        [...modelRoutes(services), ...aliasRoutes(services), ...modelExportRoutes(services)],
+        [
+          ...modelRoutes(services),
+          ...aliasRoutes(services),
+          ...remoteModelRoutes(services),
+          ...modelExportRoutes(services),
+        ],
         modelsExamples,
       ),
       ...withExamples([...playgroundRoutes(services), ...chatRoutes(services)], playgroundExamples),

@@ -1,6 +1,7 @@
 import { isBaseName } from '../../domain/base-models/local-models.ts';
 import type { Alias } from '../../domain/models/aliases.ts';
 import type { Model } from '../../domain/models/models.ts';
+import type { RemoteModel } from '../../domain/remote-models/remote-models.ts';
 import type { Services } from '../../domain/services.ts';
 import { type ResponseDoc, route } from '../../http/route.ts';
 import { deleted } from './fine-tuning/file-schemas.ts';
@@ -27,18 +28,40 @@ const presentAlias = ({ name, moves }: Alias) => ({
   owned_by: 'hone',
 });
 
+const presentRemote = ({ name, url, createdAt }: RemoteModel) => ({
+  id: name,
+  object: 'model',
+  created: unixSeconds(createdAt),
+  owned_by: new URL(url).host,
+});
+
 /** `/v1/models`. A model is named by its name or either ID. */
-export function modelRoutes({ aliases, modelReferences, models, removeModel, untrained }: Services) {
+export function modelRoutes({
+  aliases,
+  modelReferences,
+  models,
+  remoteModels,
+  removeModel,
+  untrained,
+}: Services) {
   /** Aliases whose model is there. */
   const presentAliases = () =>
     aliases.list().flatMap((alias) => {
       try {
-        modelReferences.resolve(alias.name);
+        if (modelReferences.remoteOf(alias.name) === null) modelReferences.resolve(alias.name);
       } catch {
         return [];
       }
       return [presentAlias(alias)];
     });
+  /** Those of other services, if their file can be read. */
+  const presentRemotes = () => {
+    try {
+      return remoteModels.list().map(presentRemote);
+    } catch {
+      return [];
+    }
+  };
   return [
     route({
       method: 'GET',
@@ -57,6 +80,7 @@ export function modelRoutes({ aliases, modelReferences, models, removeModel, unt
             )
             .map(present),
           ...presentAliases(),
+          ...presentRemotes(),
         ],
       }),
     }),
@@ -69,8 +93,11 @@ export function modelRoutes({ aliases, modelReferences, models, removeModel, unt
       responses: { 200: { description: 'The model', schema: s.model }, 404: noModel },
       handle: async ({ params }) => {
         const { model: id } = params;
-        const { model } = modelReferences.resolve(id);
-        if (aliases.targetsOf(id) !== null) return presentAlias(aliases.get(id));
+        const remote = remoteModels.find(id);
+        if (remote !== null) return presentRemote(remote);
+        const isElsewhere = modelReferences.remoteOf(id) !== null;
+        const model = isElsewhere ? null : modelReferences.resolve(id).model;
+        if (model === null || aliases.targetsOf(id) !== null) return presentAlias(aliases.get(id));
         const checkpoint = await modelReferences.checkpointOf(id);
         if (checkpoint === null && !isBaseName(model)) return present(models.find(model));
         const at = checkpoint?.createdAt ?? (await untrained.find(model)).changedAt.toISOString();

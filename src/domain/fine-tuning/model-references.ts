@@ -5,6 +5,7 @@ import type { Checkpoint, Checkpoints } from '../checkpoints/checkpoints.ts';
 import { jobName } from '../job-record/job.ts';
 import type { Aliases, AliasTargets } from '../models/aliases.ts';
 import type { Models } from '../models/models.ts';
+import type { RemoteModel, RemoteModels } from '../remote-models/remote-models.ts';
 import { readCheckpointName } from './model-name.ts';
 
 /** What a name stands for, as the playground takes it. */
@@ -17,8 +18,10 @@ export interface ModelReference {
 
 /** Finds what answers to a name of `/v1`: of a model, either ID, or the name of a checkpoint, a base model or an alias. */
 export interface ModelReferences {
-  /** @param conversation as of `Aliases.targetsOf`. @throws AppError `not_found`. */
+  /** @param conversation as of `Aliases.targetsOf`. @throws AppError `not_found`, or `invalid` for a model of another service. */
   resolve(name: string, conversation?: string): ModelReference;
+  /** The model of another service that answers to a name, or `null` if none does. @param conversation as above. */
+  remoteOf(name: string, conversation?: string): RemoteModel | null;
   /** The checkpoint that a name is of, or `null` if it is not that of one. @throws AppError `not_found`. */
   checkpointOf(name: string): Promise<Checkpoint | null>;
 }
@@ -37,8 +40,9 @@ export function createModelReferences(options: {
   readonly store: FineTuningStore;
   readonly models: Models;
   readonly checkpoints: Checkpoints;
+  readonly remoteModels: Pick<RemoteModels, 'find'>;
 }): ModelReferences {
-  const { aliases, store, models, checkpoints } = options;
+  const { aliases, store, models, checkpoints, remoteModels } = options;
 
   function idOf(name: string): string {
     try {
@@ -50,7 +54,31 @@ export function createModelReferences(options: {
     }
   }
 
+  function remoteOf(name: string, conversation?: string): RemoteModel | null {
+    const targets = aliases.targetsOf(name, conversation);
+    if (targets === null) return remoteModels.find(name);
+    const { target, candidate } = targets;
+    if (candidate !== null && remoteModels.find(candidate) === null && isThere(candidate)) return null;
+    return (candidate === null ? null : remoteModels.find(candidate)) ?? remoteModels.find(target);
+  }
+
+  /** Whether a name stands for a model that is here. */
+  function isThere(name: string): boolean {
+    try {
+      resolve(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   function resolve(name: string, conversation?: string): ModelReference {
+    const remote = remoteOf(name, conversation);
+    if (remote !== null)
+      throw new AppError(
+        'invalid',
+        `${name} is a model of another service (${remote.url}), which is asked with POST /v1/chat/completions alone.`,
+      );
     const targets = aliases.targetsOf(name, conversation);
     if (targets !== null) return ofAlias(name, targets);
     const found = readCheckpointName(name);
@@ -62,11 +90,8 @@ export function createModelReferences(options: {
 
   /** Never another model: what an alias stands for may have been deleted. */
   function ofAlias(name: string, { target, candidate }: AliasTargets): ModelReference {
-    try {
-      if (candidate !== null) return resolve(candidate);
-    } catch {
-      // A candidate that was deleted answers nothing more.
-    }
+    // A candidate that was deleted answers nothing more.
+    if (candidate !== null && isThere(candidate)) return resolve(candidate);
     try {
       return resolve(target);
     } catch (cause) {
@@ -78,6 +103,7 @@ export function createModelReferences(options: {
 
   return {
     resolve,
+    remoteOf,
     async checkpointOf(name) {
       const { model, checkpoint } = resolve(name);
       if (checkpoint === undefined) return null;

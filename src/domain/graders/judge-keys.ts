@@ -3,6 +3,7 @@ import { judgeKeysFile } from '../../contract/access.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import { createKeptKeys } from '../access/kept-keys.ts';
+import { readServiceUrl } from '../access/service-url.ts';
 
 /** The keys of the servers that judges are asked at, each for the `base_url` of graders alone. They are written, and never told. */
 export interface JudgeKeys {
@@ -24,7 +25,7 @@ export function createJudgeKeys(path: string): JudgeKeys {
   return {
     urls: () => Object.keys(read()).sort(),
     put(given, key) {
-      const url = asGradersHaveIt(given);
+      const url = readServiceUrl(given);
       const keys = { ...read(), [url]: key };
       if (Object.keys(keys).length > mostKeys)
         throw refusalOf('url', `There are keys of ${mostKeys} URLs already: delete one.`);
@@ -37,12 +38,4 @@ export function createJudgeKeys(path: string): JudgeKeys {
       write(others);
     },
   };
-}
-
-/** A URL without its last slash. @throws AppError `invalid` where no grader has it. */
-function asGradersHaveIt(given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : null;
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || /[@?#\s]/.test(given))
-    throw refusalOf('url', 'must be an http:// or https:// address without a user name and a query');
-  return given.replace(/\/+$/, '');
 }

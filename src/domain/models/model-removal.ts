@@ -31,7 +31,7 @@ export function createModelRemoval(options: {
   readonly users: readonly ModelUser[];
 }): RemoveModel {
   const { store, models, bin, users } = options;
-  bin.restores('model', restoringModels(store));
+  bin.restores('model', restoringModels(store, models));
   return async (reference, permanently) => {
     const place = await models.placeOf(models.find(reference), permanently);
     const model = models.find(reference);
@@ -59,14 +59,15 @@ export function createModelRemoval(options: {
 }
 
 /** How models are restored, each under a name that is free. */
-const restoringModels = (store: Store): Restoring => ({
+const restoringModels = (store: Store, models: Pick<Models, 'isFree'>): Restoring => ({
   // Its name may have been given again, and its run may have been deleted or restored.
   row(_, row) {
     const { name, base_model, dataset_name, model_id } = row as Record<string, string>;
-    const isFree = store.models.byName(name as string) === null;
     return {
       ...row,
-      name: isFree ? name : freeName(store, base_model as string, dataset_name as string),
+      name: models.isFree(name as string)
+        ? name
+        : freeName(models.isFree, base_model as string, dataset_name as string),
       job_id: store.jobs.byModelId(model_id as string)?.id ?? null,
     };
   },

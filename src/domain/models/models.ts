@@ -36,6 +36,8 @@ export interface Models {
   find(reference: string): Model;
   /** By name or either ID, as in `/v1`. @throws AppError `not_found`. */
   findByName(reference: string): Model;
+  /** Whether nothing that can be asked has a name. */
+  isFree(name: string): boolean;
   /** Moves the artifacts of a completed job to the model's folder; safe to repeat after a crash. */
   adopt(job: Job, jobDir: string): Promise<WrittenModel>;
   /** Stores an adopted model; called within the transaction that completes its job. */
@@ -57,8 +59,10 @@ export function createModels(options: {
   frames: FrameLog;
   bin: Bin;
   modelsDir: string;
+  /** Whether a name already stands for a model of another service. */
+  isReserved?: (name: string) => boolean;
 }): Models {
-  const { store, frames, bin, modelsDir } = options;
+  const { store, frames, bin, modelsDir, isReserved = () => false } = options;
 
   const missing = (reference: string) =>
     new AppError('not_found', `There is no model with the ID ${reference.slice(0, 200)}.`);
@@ -71,7 +75,8 @@ export function createModels(options: {
     return model;
   }
 
-  const nameFor = (baseModel: string, datasetName: string) => freeName(store, baseModel, datasetName);
+  const isFree = (name: string) => store.models.byName(name) === null && !isReserved(name);
+  const nameFor = (baseModel: string, datasetName: string) => freeName(isFree, baseModel, datasetName);
 
   return {
     list: (task) => store.models.list(task),
@@ -94,6 +99,7 @@ export function createModels(options: {
     },
 
     find,
+    isFree,
 
     findByName(reference) {
       const model = store.models.byName(reference) ?? store.models.byModelId(reference);
@@ -140,8 +146,9 @@ export function createModels(options: {
     },
 
     insert(model) {
-      const isFree = store.models.byName(model.name) === null;
-      const named = isFree ? model : { ...model, name: nameFor(model.baseModel, model.datasetName) };
+      const named = isFree(model.name)
+        ? model
+        : { ...model, name: nameFor(model.baseModel, model.datasetName) };
       return store.models.byId(store.models.insert(named)) as Model;
     },
 
@@ -166,14 +173,14 @@ export function createModels(options: {
 }
 
 /** `<base>-<dataset>`, with a number appended if the name is taken. */
-export function freeName({ models }: Store, baseModel: string, datasetName: string): string {
+export function freeName(isFree: (name: string) => boolean, baseModel: string, datasetName: string): string {
   const stem = `${basename(baseModel)}-${datasetName.replace(/\.jsonl$/i, '')}`
     .slice(0, 150)
     // The cut may have left half a character.
     .replace(/[\ud800-\udbff]$/, '');
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? stem : `${stem}-${count}`;
-    if (models.byName(name) === null) return name;
+    if (isFree(name)) return name;
   }
 }
 

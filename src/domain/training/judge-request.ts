@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
 import { defaultQuantizations, type Quantization } from '../../contract/models/quantizations.ts';
 import type { RowShape } from '../../contract/rows.ts';
+import type { WeightedGrader } from '../../contract/settings.ts';
 import {
   comparesAnswers,
   promptsPerStep,
@@ -196,6 +197,11 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
     settings.graders === null
       ? null
       : await runGraders(settings.graders, judges.graders, graded, faults, mayDefine);
+  if (strategy === 'rlhf' && graders?.some((one) => nameOf(one) === rewardModelName))
+    faults.add(
+      'graders',
+      `rlhf has a reward of its own that is called ${rewardModelName}; name the grader differently`,
+    );
   const golden_prompts =
     settings.golden_prompts === null
       ? null
@@ -238,6 +244,11 @@ async function judgeModel(
     return { base, size, kind: size.kind };
   });
 }
+
+/** The name of the reward model among the rewards of `rlhf` (trainer/strategies/rlhf.py). */
+const rewardModelName = 'reward_model';
+
+const nameOf = (one: WeightedGrader) => (typeof one === 'string' ? one : one.grader?.name);
 
 /** The dataset to validate on: of the shape of `data`, and another file. */
 export async function judgeValidation(

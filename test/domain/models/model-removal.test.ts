@@ -11,13 +11,16 @@ import { root, temporaryFolder } from '../../folders.ts';
 import { binOf } from '../bin/bin-of.ts';
 
 /** A core with one model, whose folder holds an adapter. */
-function setUp() {
+function setUp(reserved = '') {
   const folder = temporaryFolder();
   const store = openStore(join(folder, 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
   const published: Frame[] = [];
   const frames = createFrameLog(store, (frame) => published.push(frame));
   const bin = binOf(store, frames, folder);
-  const models = createModels({ store, frames, bin, modelsDir: folder });
+  const models = createModels({
+    ...{ store, frames, bin, modelsDir: folder },
+    isReserved: (name) => name === reserved,
+  });
   const path = join(folder, 'model');
   mkdirSync(join(path, 'adapter'), { recursive: true });
   writeFileSync(join(path, 'adapter', 'weights'), 'x');
@@ -74,6 +77,16 @@ test('its removal is told once it is stored, and there is nothing to remove twic
     [['model', 'deleted', 'uuid']],
   );
   assert.match(await refusal(remove(reference)), 'There is no model');
+  store.close();
+});
+
+test('a model gets no name that stands for something else', () => {
+  const { store, models } = setUp('b-rows');
+  const [first] = models.list();
+  assert.ok(first);
+  const { id: _, ...model } = first as NonNullable<typeof first>;
+  assert.is(models.insert({ ...model, modelId: 'other', name: 'b-rows' }).name, 'b-rows-2');
+  assert.is(models.isFree('b-rows'), false);
   store.close();
 });
 

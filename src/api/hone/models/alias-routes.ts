@@ -1,6 +1,7 @@
 import * as v from 'valibot';
-import { type ModelReference, referenceKey } from '../../../domain/fine-tuning/model-references.ts';
+import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
 import { aliasPattern } from '../../../domain/models/aliases.ts';
+import { remoteKey } from '../../../domain/remote-models/remote-models.ts';
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
 import { route } from '../../../http/route.ts';
@@ -28,9 +29,13 @@ const noAlias = { description: 'Alias not found', schema: errorBody };
 /** Names that move from model to model. */
 export function aliasRoutes({ aliases, modelReferences, models, traffic }: Services) {
   const { keyOf, present } = createAliasPresenter({ modelReferences, models, traffic });
-  /** A model by its ID, since its name may change. */
-  const targetOf = (found: ModelReference, name: string) =>
-    found.checkpoint === undefined ? found.model : name;
+  /** What a name stands for: a model by its ID, since its name may change. @throws AppError `not_found`. */
+  function find(name: string): { readonly target: string; readonly key: string } {
+    const remote = modelReferences.remoteOf(name);
+    if (remote !== null) return { target: remote.name, key: remoteKey(remote) };
+    const found = modelReferences.resolve(name);
+    return { target: found.checkpoint === undefined ? found.model : name, key: referenceKey(found) };
+  }
   return [
     route({
       method: 'GET',
@@ -53,10 +58,7 @@ export function aliasRoutes({ aliases, modelReferences, models, traffic }: Servi
         404: { description: 'Model not found', schema: errorBody },
         409: { description: 'There are as many aliases as possible', schema: errorBody },
       },
-      handle: ({ body: { name, model } }) => {
-        const found = modelReferences.resolve(model);
-        return present(aliases.move(name, targetOf(found, model)));
-      },
+      handle: ({ body: { name, model } }) => present(aliases.move(name, find(model).target)),
     }),
     route({
       method: 'POST',
@@ -84,10 +86,10 @@ export function aliasRoutes({ aliases, modelReferences, models, traffic }: Servi
       },
       handle: ({ params: { name }, body: { model, percent } }) => {
         const [current] = aliases.get(name).moves;
-        const found = modelReferences.resolve(model);
-        if (current !== undefined && keyOf(current.target) === referenceKey(found))
+        const { target, key } = find(model);
+        if (current !== undefined && keyOf(current.target) === key)
           throw new AppError('invalid', `${name} stands for this model already. Choose another one.`);
-        return present(aliases.split(name, { target: targetOf(found, model), percent }));
+        return present(aliases.split(name, { target, percent }));
       },
     }),
     route({

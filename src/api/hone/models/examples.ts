@@ -86,6 +86,14 @@ const split = {
   },
 };
 
+const remoteModel = {
+  name: 'gpt',
+  url: 'https://api.openai.com/v1',
+  model: 'gpt-4o-mini',
+  has_key: true,
+  created_at: '2026-11-21T12:09:00.000Z',
+};
+
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/aliases': { aliases: [split] },
@@ -94,6 +102,9 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/aliases/{name}/split': split,
   'DELETE /api/aliases/{name}/split': alias,
   'DELETE /api/aliases/{name}': { status: 'deleted', message: 'The alias support@live was deleted' },
+  'GET /api/remote_models': { remote_models: [remoteModel] },
+  'POST /api/remote_models': remoteModel,
+  'DELETE /api/remote_models/{name}': { status: 'deleted', message: 'The model gpt was removed' },
   'GET /api/catalog': { models: [catalogued] },
   'GET /api/catalog/facets': facets,
   'PATCH /api/catalog/{model_id}': catalogued,

@@ -2,6 +2,7 @@ import * as v from 'valibot';
 import { isBaseName } from '../../../domain/base-models/local-models.ts';
 import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
 import type { Alias, AliasSplit } from '../../../domain/models/aliases.ts';
+import { remoteKey } from '../../../domain/remote-models/remote-models.ts';
 import type { Services } from '../../../domain/services.ts';
 import { difference, wilson } from '../../../domain/traffic/wilson.ts';
 
@@ -47,6 +48,8 @@ export function createAliasPresenter({
   /** The name of what an alias stands for; `null` if it was deleted. */
   const nameOf = (target: string): string | null => {
     try {
+      const remote = modelReferences.remoteOf(target);
+      if (remote !== null) return remote.name;
       const { model } = modelReferences.resolve(target);
       return model === target && !isBaseName(target) ? models.findByName(target).name : target;
     } catch {
@@ -56,7 +59,8 @@ export function createAliasPresenter({
   /** The same for all names of a model; `null` if it was deleted. */
   const keyOf = (target: string): string | null => {
     try {
-      return referenceKey(modelReferences.resolve(target));
+      const remote = modelReferences.remoteOf(target);
+      return remote === null ? referenceKey(modelReferences.resolve(target)) : remoteKey(remote);
     } catch {
       return null;
     }

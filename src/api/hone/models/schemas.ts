@@ -9,12 +9,18 @@ import {
   verification,
 } from '../../../domain/job-record/job.ts';
 import { scaleBound, stepBound } from '../../../domain/playground/generation-bounds.ts';
+import {
+  remoteKeyPattern,
+  remoteNamePattern,
+  remoteNameRule,
+} from '../../../domain/remote-models/remote-models.ts';
 import { about } from '../../../http/openapi.ts';
 import { toolsFault } from '../common.ts';
 import { exportTaskFields } from '../frames/schemas.ts';
 import { identity, searchQuery } from '../identity.ts';
 
 const bytes = v.number();
+const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema));
 const type = v.picklist(quantizationTypes, `must be one of ${quantizationTypes.join(', ')}`);
 export const cardQuery = v.object({
   /** The repository, as owner/name. */
@@ -145,3 +151,26 @@ export const lineage = v.object({
     }),
   ),
 });
+
+export const remoteModelBody = v.strictObject({
+  name: v.pipe(v.string(), v.regex(remoteNamePattern, remoteNameRule)),
+  url: about(
+    v.pipe(v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(2048)),
+    'The base URL of the service, such as https://api.openai.com/v1.',
+  ),
+  model: about(
+    or(v.pipe(v.string(), v.trim(), v.minLength(1, 'must not be empty'), v.maxLength(1024))),
+    'What the service calls the model. Default: the name.',
+  ),
+  key: or(v.pipe(v.string(), v.trim(), v.regex(remoteKeyPattern, 'must be a key, such as sk-…'))),
+});
+/** A name that stands for a model of another service. */
+export const remoteModel = v.object({
+  name: v.string(),
+  url: v.string(),
+  model: v.string(),
+  /** Whether it is asked with a key, which is never told. */
+  has_key: v.boolean(),
+  created_at: v.string(),
+});
+export const remoteModels = v.object({ remote_models: v.array(remoteModel) });

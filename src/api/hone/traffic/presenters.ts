@@ -20,7 +20,8 @@ interface Message {
 /** What of a completion is shown. */
 interface Completion {
   readonly choices: readonly { readonly message: Message; readonly finish_reason: string }[];
-  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
+  /** `null` if another service gave the answer without them. */
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number } | null;
   readonly request_id: string;
   readonly temperature: number;
   readonly top_p: number;

@@ -16,9 +16,11 @@ const samplingOf = (body: { readonly [F in SamplingField]?: number | null | unde
     samplingNames.map((name) => [name, body[samplingParameters[name].field] ?? undefined]),
   ) as { readonly [N in SamplingName]: number | undefined };
 
-/** What all requests of a conversation begin with. */
-const conversationOf = (messages: readonly SentMessage[]) =>
-  JSON.stringify(messages.find(({ role }) => role === 'user')?.content);
+/** What all requests of a conversation begin with: the first user message, or the texts of its parts. */
+export function conversationOf(messages: readonly { readonly role: string; readonly content?: unknown }[]) {
+  const content = messages.find(({ role }) => role === 'user')?.content;
+  return JSON.stringify(Array.isArray(content) ? content.map((part) => Object(part).text) : content);
+}
 
 /** What makes a request of the fields that all of them have; its input and the rest are up to the caller. */
 export function createRequestOf(references: Services['modelReferences']) {

@@ -1,6 +1,7 @@
 import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
 import type { Services } from '../../../domain/services.ts';
 import { type ResponseDoc, route } from '../../../http/route.ts';
+import { createPassOn } from '../remote/pass-on.ts';
 import { error } from '../schemas.ts';
 import { type ChatBody, chatBody, completionBody, promptsOf } from './bodies.ts';
 import { chatSpelling, complete, textSpelling } from './complete.ts';
@@ -26,6 +27,7 @@ export function completionRoutes(services: Services) {
   const { modelReferences, playground } = services;
   const requestOf = createRequestOf(modelReferences);
   const record = createRecorder(services);
+  const passOn = createPassOn(services);
   return [
     route({
       method: 'POST',
@@ -39,15 +41,18 @@ export function completionRoutes(services: Services) {
         messages: [{ role: 'user', content: 'My parcel has not come.' }],
         max_tokens: 128,
       },
+      passOn,
       responses: {
         200: {
-          description: 'The completion',
+          description: 'The completion; that of a model of another service is as the service gave it',
           schema: chatCompletion,
           alternativeContentType: 'text/event-stream',
           eventSchema: chatEvent,
         },
         400: refused,
         404: noModel,
+        429: { description: 'Too many requests to the service of the model', schema: error },
+        502: { description: 'The service of the model cannot be asked, or gave no answer', schema: error },
       },
       handle: ({ body, exchange }) => {
         checkCalls(body.messages);

@@ -45,7 +45,8 @@ export const chatCompletion = v.object({
         role: v.string(),
         /** `null` if the answer is only calls. */
         content: v.nullable(v.string()),
-        refusal: v.null(),
+        /** Only of a model of another service. */
+        refusal: v.nullable(v.string()),
         /** What the model wrote before its answer, if its template marks reasoning. */
         reasoning_content: v.optional(v.string()),
         /** The calls of the request's tools. */
@@ -86,6 +87,8 @@ export const chatEvent = v.union([chatPiece, error]);
 /** A completion that is kept, with what its request asked for. */
 export const storedCompletion = v.object({
   ...chatCompletion.entries,
+  /** `null` if another service gave the answer without them. */
+  usage: v.nullable(usage),
   request_id: v.string(),
   input_user: v.nullable(v.string()),
   tools: v.nullable(v.array(v.unknown())),

@@ -14,6 +14,7 @@ import { sectionTabs } from '../../../views/section-tabs.ts';
 import './delete-base-model.ts';
 import './downloads.ts';
 import './recommended.ts';
+import './remote-models.ts';
 
 /** The base models on this machine, those that are recommended for it, and their downloads. */
 @customElement('hone-base-models')
@@ -97,6 +98,7 @@ export class BaseModels extends LightElement {
               @changed=${this._started}
             ></hone-recommended-models>`
       }
+      <hone-remote-models></hone-remote-models>
       ${
         this._deleting === null
           ? nothing
