@@ -65,6 +65,10 @@ test('rlhf takes graders beside its reward model, which name columns of its rows
   const told = await service.call('POST', '/api/start_training', request({ ...wanted, graders: other }));
   assert.is(told.status, 400);
   assert.match(JSON.stringify(told.body), /names the column wanted, which is not there/);
+  const named = [{ grader: { ...never, name: 'reward_model' } }];
+  const taken = await service.call('POST', '/api/start_training', request({ ...wanted, graders: named }));
+  assert.is(taken.status, 400);
+  assert.match(JSON.stringify(taken.body), /a reward of its own that is called reward_model/);
 });
 
 test('what cannot be graded is told before a start', async () => {
