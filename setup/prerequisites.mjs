@@ -96,7 +96,9 @@ const PROBE =
 export function findPython() {
   const named = process.env.HONE_PYTHON ? [[process.env.HONE_PYTHON]] : null;
   const candidates = named ?? [
-    ...['python3.13', 'python3.14', 'python3.12', 'python3.11', 'python3.10', 'python3', 'python'].map((name) => [name]),
+    ...['python3.13', 'python3.14', 'python3.12', 'python3.11', 'python3.10', 'python3', 'python'].map(
+      (name) => [name],
+    ),
     ...(windows
       ? [
           ['py', '-3.13'],
