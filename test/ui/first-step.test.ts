@@ -24,6 +24,10 @@ test('one click on the example, pressed twice, starts one training of it', async
   await page.getByRole('button', { name: 'Train on summarization' }).waitFor();
   await sees(page, /400 rows/);
   assert.equal(await axeViolations(page), []);
+  await page.getByRole('link', { name: 'Keep the answers' }).click();
+  await sees(page, 'No answers are kept yet');
+  await page.goBack();
+  await button.waitFor();
   await button.dblclick();
   await page.waitForURL(/\/training\/train_1$/);
   const { body } = await service.call('GET', '/api/jobs');

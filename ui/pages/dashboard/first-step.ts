@@ -8,6 +8,7 @@ import { modelName, serviceErrorPanel } from '../../elements/parts.ts';
 import { choices, datasets, examples, router, toasts } from '../../state/app.ts';
 import { strategyName, taskName } from '../../state/choice-words.ts';
 import { asServiceError } from '../../state/remote.ts';
+import { trafficPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 
 /** An example's task, or its strategy where that is not SFT. */
@@ -56,6 +57,10 @@ export class FirstStep extends LightElement {
         }
         <a class="button ${first === undefined ? 'primary' : ''}" href="/training">Use your own data</a>
       </div>
+      <p class="muted">
+        No rows yet? <a href=${trafficPath()}>Keep the answers</a> that an application gets, correct them, and make rows of
+        them.
+      </p>
       ${
         first === undefined
           ? nothing
