@@ -29,27 +29,22 @@ export function failureOf({ state, reason, advice, forms = [] }: ExportOutcome):
   return reasons.length === 0 ? null : reasons.filter(Boolean).join(' ');
 }
 
-/** The types of a model's files, then others that are asked for; the default ones without any, if no form is. */
-export function typesOf({ artifacts }: Model, { types, forms }: Asked): Quantization[] {
-  const there = artifacts.flatMap(({ kind, quantization }) => (kind === 'gguf' ? [quantization] : []));
-  const all = [...new Set([...(there as Quantization[]), ...types])];
-  return all.length > 0 || forms.length > 0 ? all : [...defaultQuantizations];
-}
-
 /** What is asked for. */
 export interface Asked extends Wanted {
   readonly types: readonly Quantization[];
 }
 
 /**
- * All that a choice makes anew, as what there is would be of another adapter. An adapter as GGUF that nobody asks for is made
- * with the types.
+ * All that a choice makes anew, as what there is would be of another adapter; the default types where that is nothing. An
+ * adapter as GGUF that nobody asks for is made with the types.
  */
-export function withThere(model: Model, asked: Asked): Asked {
-  const types = typesOf(model, asked);
+export function withThere({ artifacts }: Model, asked: Asked): Asked {
+  const there = artifacts.flatMap(({ kind, quantization }) => (kind === 'gguf' ? [quantization] : []));
+  const types = [...new Set([...(there as Quantization[]), ...asked.types])];
   const isMade = (form: ExportForm) =>
-    model.artifacts.some(({ kind }) => kind === form) && (form === 'merged' || types.length === 0);
-  return { types, forms: exportForms.filter((form) => asked.forms.includes(form) || isMade(form)) };
+    artifacts.some(({ kind }) => kind === form) && (form === 'merged' || types.length === 0);
+  const forms = exportForms.filter((form) => asked.forms.includes(form) || isMade(form));
+  return { types: types.length > 0 || forms.length > 0 ? types : defaultQuantizations, forms };
 }
 
 /** An error without the model's folder, which is no concern of a remote client. */

@@ -28,7 +28,7 @@ export async function formObstacles(model: Model, adapterDir: string): Promise<F
     const why = `${model.name} is no decoder: neither other engines nor llama.cpp run it merged. Use its files in adapter/ with PEFT and transformers`;
     return { merged: why, adapter_gguf: why };
   }
-  return { merged: whyNotMerged(model), adapter_gguf: whyNoAdapterGguf(model, adapter) };
+  return { merged: whyNotMerged(model), adapter_gguf: whyNoAdapterGguf(model, adapter, whole !== null) };
 }
 
 /** @throws AppError `invalid` with all reasons. */
@@ -47,14 +47,14 @@ function whyNotMerged({ name, baseModel }: Model): string | null {
     : null;
 }
 
-function whyNoAdapterGguf({ name }: Model, adapter: Configuration | null): string | null {
+function whyNoAdapterGguf({ name }: Model, adapter: Configuration | null, isWhole: boolean): string | null {
   const instead = 'Choose merged, or a GGUF type (quantizations)';
-  if (adapter === null) return `All weights of ${name} were trained, so there is no adapter. ${instead}`;
-  if (adapter.use_dora === true)
+  if (isWhole) return `All weights of ${name} were trained, so there is no adapter. ${instead}`;
+  if (adapter?.use_dora === true)
     return `The adapter of ${name} is a DoRA, whose magnitudes llama.cpp does not apply. ${instead}`;
-  if (isFilled(adapter.modules_to_save))
+  if (isFilled(adapter?.modules_to_save))
     return `The adapter of ${name} replaces whole tensors, which llama.cpp's adapters cannot. ${instead}`;
-  if (isFilled(adapter.target_parameters))
+  if (isFilled(adapter?.target_parameters))
     return `The adapter of ${name} changes experts, which llama.cpp's adapters cannot. ${instead}`;
   return null;
 }
