@@ -100,7 +100,8 @@ def _make(again: Again, forms: Sequence[str]) -> tuple[dict[str, object], dict[s
     export, verification = of_merged.fields(), None
     if types or ADAPTER_GGUF in forms:
         others, verification = make(again, types, None, ADAPTER_GGUF in forms)
-        export = {**others, "forms": [*_forms(others), *_forms(export)]}
+        found = [*_forms(others), *_forms(export)]
+        export = {**others, "forms": found} if found else others
     if folder is not None:
         publish_merged(again, folder)
     return export, verification
