@@ -1,11 +1,9 @@
 /** Which forms a model cannot be exported to: that is said before anything starts, with what to choose instead. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openStore } from '../../src/db/store.ts';
-import { root, temporaryFolder } from '../folders.ts';
+import { temporaryFolder } from '../folders.ts';
 import { endAll, type InsideService, openInside } from '../inside-service.ts';
+import { storeWithAdapter } from '../stored-adapter.ts';
 import { storeModel } from '../stored-model.ts';
 import { readDescription } from './description.ts';
 
@@ -32,20 +30,11 @@ test.before(async () => {
   const dataDir = temporaryFolder();
   for (const [name, files] of Object.entries(models)) {
     const baseModel = name === 'of-gguf' ? '/models/base-Q4_K_M.gguf' : 'owner/name';
-    const stored = storeModel(dataDir, name, { adapter: 1, baseModel });
-    ids[name as Name] = stored.modelId;
-    const folder = join(stored.path, 'adapter');
-    mkdirSync(folder);
-    for (const [file, content] of Object.entries(files)) {
-      writeFileSync(join(folder, file), name === 'damaged' ? '{' : JSON.stringify(content));
-    }
-    const store = openStore(join(dataDir, 'database', 'hone.sqlite'), join(root, 'src', 'db', 'migrations'));
-    const model = store.models.byModelId(stored.modelId);
-    assert.ok(model);
-    const adapter = { kind: 'adapter', path: 'adapter', bytes: 1, quantization: null };
-    const artifacts = [...model.artifacts.filter(({ kind }) => kind !== 'adapter_gguf'), adapter];
-    store.models.setFiles(model.id, { ...model, artifacts });
-    store.close();
+    const texts = Object.entries(files).map(([file, content]) => [
+      file,
+      name === 'damaged' ? '{' : JSON.stringify(content),
+    ]);
+    ids[name as Name] = storeWithAdapter(dataDir, name, baseModel, Object.fromEntries(texts)).modelId;
   }
   ids.none = storeModel(dataDir, 'none').modelId;
   service = await openInside({ dataDir });

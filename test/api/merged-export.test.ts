@@ -1,6 +1,6 @@
 /** A trained model is exported as merged weights and as an adapter for llama.cpp, which real programs load. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -18,7 +18,7 @@ import {
   untilEnded,
 } from '../service.ts';
 import { mountSmallDisk } from '../small-disk.ts';
-import { storeModel } from '../stored-model.ts';
+import { storeWithAdapter } from '../stored-adapter.ts';
 
 let service: TestService;
 let modelId: string;
@@ -179,20 +179,8 @@ else tidy.push(disk.unmount);
 
 (typeof disk === 'string' ? test.skip : test)('a full disk is said before it starts', async () => {
   if (typeof disk === 'string') return;
-  const { modelId: id, path: at } = storeModel(disk.folder, 'tiny', {
-    ...{ adapter: 1, baseModel: tinyModel('llama') },
-  });
-  mkdirSync(join(at, 'adapter'));
-  writeFileSync(join(at, 'adapter', 'adapter_config.json'), '{"task_type": "CAUSAL_LM"}');
-  const store = openStore(
-    join(disk.folder, 'database', 'hone.sqlite'),
-    join(root, 'src', 'db', 'migrations'),
-  );
-  const model = store.models.byModelId(id);
-  assert.ok(model);
-  const adapter = { kind: 'adapter', path: 'adapter', bytes: 1, quantization: null };
-  store.models.setFiles(model.id, { ...model, artifacts: [...model.artifacts, adapter] });
-  store.close();
+  const files = { 'adapter_config.json': '{"task_type": "CAUSAL_LM"}' };
+  const { modelId: id } = storeWithAdapter(disk.folder, 'tiny', tinyModel('llama'), files);
   const other = await startService({ dataDir: disk.folder });
   disk.fill();
   const { status, body } = await other.call('POST', `/api/models/${id}/export`, { merged: true });
