@@ -14,7 +14,7 @@ import pytest
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 
 from trainer.export.gguf.header import read_header
 from trainer.export.kept import REFERENCE
@@ -24,10 +24,11 @@ from trainer.export.merged_folder import check
 from trainer.export.merged_folder.weights import stored_types, write_weights
 from trainer.export.verification import reference
 from trainer.protocol.failures import Failure
-from trainer.tests import export_fixture
-from trainer.tests.architectures import toys
+from trainer.tests import export_fixture, jobs
+from trainer.tests.architectures import toys, whole_models
 from trainer.tests.export.test_again import again, command, names
 from trainer.tests.export.test_export_run import make_job
+from trainer.tests.tiny import sentences
 
 
 def finished(folder: Path, base: Path, **adapter: Any) -> tuple[Path, Path]:
@@ -123,6 +124,33 @@ def test_all_weights_of_a_whole_model_are_written_in_16_bits(tmp_path: Path) -> 
     stored = load_file(model / "adapter" / "model.safetensors")
     for name, tensor in load_file(model / "merged" / "model.safetensors").items():
         assert torch.equal(tensor, stored[name].bfloat16()), name
+
+
+def test_a_multimodal_base_stays_whole(tmp_path: Path) -> None:
+    base = whole_models.build("gemma3-vision", tmp_path / "base")
+    rows = [{"input": text, "output": reply} for text, reply in sentences(12)]
+    spec = jobs.make(
+        tmp_path / "job", base, rows, top={"tools": export_fixture.TOOLS}, max_steps=2, warmup_ratio=0
+    )
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    model = tmp_path / "model"
+    os.rename(spec.parent / "artifacts", model)
+    status, lines = again(spec, model, "", "--merged")
+    assert status == 0 and lines[-1]["export"]["forms"][0]["state"] == "done", lines[-1]
+    folder = model / "merged"
+    loaded, report = AutoModelForImageTextToText.from_pretrained(
+        folder, dtype="auto", output_loading_info=True
+    )
+    assert type(loaded).__name__ == "Gemma3ForConditionalGeneration"
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+    own, other = (load_file(path / "model.safetensors") for path in (folder, base))
+    assert own.keys() == other.keys()
+    changed = {name for name in own if not torch.equal(own[name], other[name].bfloat16())}
+    assert changed and not any("vision" in name for name in changed)
+    assert (folder / "preprocessor_config.json").read_bytes() == (
+        base / "preprocessor_config.json"
+    ).read_bytes()
+    assert "AutoModelForImageTextToText" in (folder / "README.md").read_text("utf-8")
 
 
 def test_large_weights_are_divided_into_files(tmp_path: Path) -> None:
