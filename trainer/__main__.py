@@ -17,6 +17,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "number": {"type": int},
     "parent": {"type": int},
     "path": {},
+    "--adapter-gguf": {"action": "store_true"},
     "--bases": {},
     "--checkpoint": {},
     "--converter": {},
@@ -24,6 +25,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "--downloaded": {"action": "store_true"},
     "--into": {},
     "--lost": {"type": int, "default": 0},
+    "--merged": {"action": "store_true"},
     "--named": {},
     "--rows": {"type": int, "default": 5},
     "--step": {"type": int},
@@ -57,10 +59,10 @@ VERBS = {
         "tries the export of a job before its training", "dry_run.walk", "main", ("spec",), trains=True
     ),
     "reexport": Verb(
-        "makes GGUF files of a finished model, as JSON lines",
+        "makes GGUF files and other forms of a finished model, as JSON lines",
         "run",
         "export_again",
-        ("spec", "folder", "types", "--into", "--strength", "--checkpoint"),
+        ("spec", "folder", "types", "--into", "--strength", "--checkpoint", "--merged", "--adapter-gguf"),
     ),
     "download": Verb(
         "downloads a base model to the hub cache", "model.download", "download", ("model",), needs_torch=False
@@ -131,7 +133,7 @@ def main(argv: list[str]) -> int:
     else:
         chosen = vars(_parser().parse_args(argv))
         verb = VERBS[chosen["verb"]]
-        given = [chosen[name.removeprefix("--")] for name in verb.arguments]
+        given = [chosen[name.removeprefix("--").replace("-", "_")] for name in verb.arguments]
     if sys.platform == "linux" and sys.version_info >= (3, 14):
         # As before Python 3.14, where every lock of tqdm starts a process of its own, with the hub token.
         import_module("multiprocessing").set_start_method("fork")

@@ -272,14 +272,23 @@ def make_base(context: JobContext) -> None:
 
 
 def export_again(
-    spec_path: str, folder: str, types: str, into: str | None, strength: float, checkpoint: str | None
+    spec_path: str,
+    folder: str,
+    types: str,
+    into: str | None,
+    strength: float,
+    checkpoint: str | None,
+    merged: bool,
+    adapter_gguf: bool,
 ) -> int:
     """As `trainer.export.again`, which makes the base model's folder again where it has to be."""
     from trainer.export import again
 
     of = None if checkpoint is None else Path(checkpoint)
     choice = None if into is None else again.Choice(Path(into), strength, of)
-    return again.export_again(spec_path, folder, types, make_base, choice)
+    asked = {again.MERGED: merged, again.ADAPTER_GGUF: adapter_gguf}
+    forms = [form for form, is_asked in asked.items() if is_asked]
+    return again.export_again(spec_path, folder, types, make_base, choice, forms)
 
 
 def report_failures(spec_path: str, work: Callable[[JobContext], None]) -> int:

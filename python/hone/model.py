@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -65,23 +66,32 @@ class Model:
         """The names of its files."""
         return [file["name"] for file in self._http.ask("GET", f"/api/models/{self.id}/files")["files"]]
 
-    def export(self, *quantizations: str) -> Model:
-        """Makes GGUF files, such as `Q4_K_M`, and waits for them. Raises Refused."""
+    def export(self, *quantizations: str, merged: bool = False, adapter_gguf: bool = False) -> Model:
+        """Makes GGUF files, such as `Q4_K_M`, and waits for them. Raises Refused.
+
+        Args:
+            merged: also the folder `merged/`, which transformers, vLLM and MLX load.
+            adapter_gguf: also `adapter.gguf`, the adapter for llama.cpp.
+        """
         path = f"/api/models/{self.id}/export"
-        self._http.ask("POST", path, {"quantizations": list(quantizations)})
+        body: dict[str, Any] = {"merged": merged, "adapter_gguf": adapter_gguf}
+        if quantizations or not (merged or adapter_gguf):
+            body["quantizations"] = list(quantizations)
+        self._http.ask("POST", path, body)
         wait_for(
             lambda: self._http.ask("GET", path), lambda export: export["underway"] is None, lambda _: None
         )
         return self
 
     def download(self, to: str | PathLike[str], file: str | None = None) -> Path:
-        """Saves one of its files into a folder. By default its first GGUF file. Returns the path.
+        """Saves one of its files into a folder. By default its first GGUF file, of the whole model. Returns
+        the path.
 
         Raises:
             LookupError: if it has no such file.
         """
         names = self.files()
-        name = file or next((one for one in names if one.endswith(".gguf")), None)
+        name = file or next((one for one in names if re.fullmatch(r"model-.+\.gguf", one)), None)
         if name not in names:
             raise LookupError(f"{self.name} has no file {name or 'of GGUF'}. Its files are {names}.")
         path = Path(to) / Path(name).name

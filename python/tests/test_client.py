@@ -52,6 +52,7 @@ def test_its_model_answers_at_once_and_in_pieces(run: hone.Run, tmp_path: Path) 
     path = model.download(tmp_path)
     assert path.read_bytes()[:4] == b"GGUF"
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.name.startswith("model-"), "the whole model, not its adapter"
     with pytest.raises(LookupError, match=r"has no file tea\.gguf"):
         model.download(tmp_path, "tea.gguf")
     with pytest.raises(LookupError, match="There is no model 'tea'"):

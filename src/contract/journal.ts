@@ -1,5 +1,6 @@
 import { type FailureCode, failureCodes } from './failures.ts';
 import { type Phase, phaseNames } from './jobs.ts';
+import type { ExportForm } from './models/export-forms.ts';
 
 /** The version of the interface between service and trainer (docs/job-folder.md). */
 export const protocolVersion = 1;
@@ -64,13 +65,23 @@ export interface ExportOutcome {
     readonly state: Exclude<ExportState, 'skipped'>;
     readonly reason: string | null;
   }[];
+  /** The same of what else was asked for after the training; absent if nothing was. `state` tells nothing of it. */
+  readonly forms?:
+    | readonly {
+        readonly form: ExportForm;
+        readonly state: Exclude<ExportState, 'skipped'>;
+        readonly reason: string | null;
+      }[]
+    | undefined;
 }
 
 export const checkpointReasons = ['interval', 'stop', 'end', 'signal'] as const;
 export const artifactKinds = [
   'adapter',
   'adapter_gguf',
+  'adapter_readme',
   'gguf',
+  'merged',
   'mmproj',
   'adapter_modelfile',
   'modelfile',

@@ -10,6 +10,7 @@ import {
   type protocolVersion,
   type Verification,
 } from '../contract/journal.ts';
+import { exportForms } from '../contract/models/export-forms.ts';
 import type { Quantization } from '../contract/models/quantizations.ts';
 import { type RowShape, rowShapeNames } from '../contract/rows.ts';
 import type { Settings } from '../contract/settings.ts';
@@ -60,6 +61,16 @@ export const exportedFile = {
 export const exportOutcome: v.GenericSchema<ExportOutcome> = v.object({
   ...exportReasons,
   files: v.array(v.object(exportedFile)),
+  /** What became of what else was asked for after the training; absent if nothing was. */
+  forms: v.optional(
+    v.array(
+      v.object({
+        form: v.picklist(exportForms),
+        state: exportedFile.state,
+        reason: exportedFile.reason,
+      }),
+    ),
+  ),
 });
 
 const kinds: Readonly<Record<FieldKind, v.GenericSchema>> = {

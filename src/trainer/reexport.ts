@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import * as v from 'valibot';
 import { type Phase, phaseNames } from '../contract/jobs.ts';
 import { artifactKinds, type ExportOutcome, type LineOf, type Verification } from '../contract/journal.ts';
+import type { ExportForm } from '../contract/models/export-forms.ts';
 import { AppError } from '../errors.ts';
 import { findByArgument, isAlive, signalGroup } from './processes/process.ts';
 import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
@@ -57,7 +58,7 @@ const cancelPatienceMs = 15_000;
 const keptErrorLines = 20;
 
 /**
- * Makes GGUF files of a model from its adapter and the base model, in a process of its own. On failure or cancellation
+ * Makes GGUF files and other forms of a model from its adapter and the base model, in a process of its own. On failure or cancellation
  * the model's folder is as it was, as it is with a `choice`.
  * @param specPath a specification in the shape of a job's.
  * @throws AppError `invalid` with the trainer's reason, and in `details` its failure code and advice; or when `signal` is
@@ -69,13 +70,15 @@ export async function reexport(
     readonly specPath: string;
     readonly modelDir: string;
     readonly types: readonly string[];
+    readonly forms: readonly ExportForm[];
     readonly choice: Choice | null;
     readonly signal: AbortSignal;
     readonly onStep: (step: ExportStep) => void;
   },
 ): Promise<Exported> {
-  const { specPath, modelDir, types, choice, signal, onStep } = options;
+  const { specPath, modelDir, types, forms, choice, signal, onStep } = options;
   const args = ['-m', 'trainer', 'reexport', specPath, modelDir, types.join(',')];
+  args.push(...forms.map((form) => `--${form.replace('_', '-')}`));
   if (choice !== null) args.push('--into', choice.into, '--strength', `${choice.strength}`);
   if (choice?.checkpoint != null) args.push('--checkpoint', choice.checkpoint);
   const artifacts: Exported['artifacts'][number][] = [];

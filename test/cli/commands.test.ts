@@ -1,5 +1,5 @@
 /** The commands that are clients of the service, as a script runs them: with pipes, against a real service. */
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -124,6 +124,20 @@ test('exports: a GGUF file that is made, the adapter, LM Studio and Ollama', asy
   assert.is(readFileSync(made.out.trim()).subarray(0, 4).toString(), 'GGUF');
   const adapter = await hone(['export', model, '--to', 'adapter', '--out', 'given']);
   assert.ok(existsSync(join(adapter.out.trim(), 'adapter_model.safetensors')), adapter.errors);
+
+  const merged = await hone(['export', model, '--to', 'merged', '--out', 'given']);
+  assert.is(merged.out, `${join(folder, 'given', `${model}-merged`)}\n`, merged.errors);
+  const files = readdirSync(merged.out.trim());
+  for (const name of ['README.md', 'config.json', 'model.safetensors', 'tokenizer.json'])
+    assert.ok(files.includes(name), name);
+  const forLlama = await hone(['export', model, '--to', 'adapter-gguf', '--out', 'given']);
+  assert.is(forLlama.out, `${join(folder, 'given', `${model}-adapter.gguf`)}\n`, forLlama.errors);
+  assert.is(readFileSync(forLlama.out.trim()).subarray(0, 4).toString(), 'GGUF');
+  const again = await hone(['export', model, '--to', 'merged']);
+  assert.match(again.out, /model_checkpoints.*merged\n$/, 'it is there');
+  const typed = await hone(['export', model, '--to', 'merged:F16']);
+  assert.is(typed.code, 2);
+  assert.match(typed.errors, /--to must be gguf, merged, adapter, adapter-gguf, ollama, lmstudio or such as/);
 
   const studio = await hone(['export', model, '--to', 'lmstudio']);
   const place = join(folder, '.lmstudio', 'models', 'hone', model, `${model}-Q8_0.gguf`);

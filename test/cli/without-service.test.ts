@@ -46,7 +46,7 @@ test('bash completes commands, flags and values', async () => {
   assert.is(complete('hone', 'tr'), 'train');
   assert.is(complete('hone', 'train', '--lora-a'), '--lora-alpha');
   assert.is(complete('hone', 'train', '--device', 'c'), 'cuda cpu');
-  assert.is(complete('hone', 'export', '--to', ''), 'gguf adapter ollama lmstudio');
+  assert.is(complete('hone', 'export', '--to', ''), 'gguf merged adapter adapter-gguf ollama lmstudio');
   for (const shell of ['zsh', 'fish']) assert.match((await hone(['completion', shell])).out, /lora-alpha/);
   assert.is((await hone(['completion', 'csh'])).code, 2);
 });

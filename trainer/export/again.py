@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ import msgspec
 
 from trainer.export.gguf.convert import DIRECT_TYPES
 from trainer.export.make import make
-from trainer.export.outcome import logged
+from trainer.export.merged_folder.make import make_merged, publish_merged
+from trainer.export.outcome import Outcome, logged
 from trainer.export.retention import chosen
 from trainer.protocol.context import JobContext
 from trainer.protocol.contracts import CONTRACT, Export, Spec, read_spec
@@ -24,6 +25,8 @@ from trainer.protocol.stop import Stop, Stopped
 
 # Exit status after SIGTERM, as of a shell.
 CANCELLED = 143
+# What can be made besides types (src/contract/models/export-forms.ts).
+MERGED, ADAPTER_GGUF = "merged", "adapter_gguf"
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,10 @@ def export_again(
     types: str,
     find_base: Callable[[JobContext], None],
     choice: Choice | None = None,
+    forms: Sequence[str] = (),
 ) -> int:
-    """Makes the GGUF files of the `types` (separated by commas) in the model's `folder`, in place of those
-    that are there; with a `choice`, in its folder, and `folder` stays as it is.
+    """Makes the GGUF files of the `types` (separated by commas), and the `forms` of FORMS, in the model's
+    `folder`, in place of those that are there; with a `choice`, in its folder, and `folder` stays as it is.
 
     `find_base` makes the base model's folder, if it has to be made. The specification has the shape of a
     job's; job folder and dataset may be gone. Prints JSON lines:
@@ -65,8 +69,7 @@ def export_again(
                 # What a library says while the model is loaded is no result.
                 with redirect_stdout(sys.stderr):
                     chosen.record_again(again, choice.checkpoint)
-        wanted = again.spec.export.quantizations if again.spec.export else []
-        export, verification = make(again, wanted, None)
+        export, verification = _make(again, forms)
         if choice is not None:
             sync_tree(choice.into)
         _print({"export": export, "verification": verification})
@@ -78,6 +81,35 @@ def export_again(
         return 1
     finally:
         shutil.rmtree(again.folder, ignore_errors=True)
+
+
+def _make(again: Again, forms: Sequence[str]) -> tuple[dict[str, object], dict[str, object] | None]:
+    """Makes all; returns `export` and `verification`. What is merged is made first, as it shares what the
+    files are made of, and published last, so that what ends the others leaves none of it."""
+    types = again.spec.export.quantizations if again.spec.export else []
+    of_merged, folder = Outcome(), None
+    if MERGED in forms:
+        try:
+            with redirect_stdout(sys.stderr):
+                folder = make_merged(again)
+            of_merged.note_form(MERGED)
+        except Stopped:
+            raise
+        except Exception as error:
+            of_merged.note_form(MERGED, error)
+    export, verification = of_merged.fields(), None
+    if types or ADAPTER_GGUF in forms:
+        others, verification = make(again, types, None, ADAPTER_GGUF in forms)
+        found = [*_forms(others), *_forms(export)]
+        export = {**others, "forms": found} if found else others
+    if folder is not None:
+        publish_merged(again, folder)
+    return export, verification
+
+
+def _forms(export: Mapping[str, object]) -> list[object]:
+    found = export.get("forms")
+    return found if isinstance(found, list) else []
 
 
 class Lines:

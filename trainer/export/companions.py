@@ -9,15 +9,17 @@ from trainer.export import outcome
 from trainer.export.exported_model import Model
 from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.adapter_gguf import write_adapter
+from trainer.export.merged_folder import readme
 from trainer.export.shared_base import base_directory
 from trainer.model import text_part
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
 
+ADAPTER_README = "adapter.README.md"
 
-def write_adapter_gguf(model: Model) -> Path | None:
-    """The adapter as a GGUF; None, with a warning, where it has no such form."""
-    job = model.job
+
+def write_adapter_gguf(model: Model) -> tuple[Path | None, str | None]:
+    """The adapter as a GGUF; or None, and why it has no such form."""
     path = model.scratch / "adapter.gguf"
     try:
         obstacle = write_adapter(
@@ -29,10 +31,15 @@ def write_adapter_gguf(model: Model) -> Path | None:
         )
     except Exception as error:
         obstacle = outcome.logged(error).message
-    if obstacle is None:
-        return path
-    job.warn("no_adapter_gguf", f"The playground cannot compare this model with its base: {obstacle}.")
-    return None
+    return (path, None) if obstacle is None else (None, obstacle)
+
+
+def write_adapter_readme(model: Model) -> Path:
+    """How the adapter's GGUF is used."""
+    path = model.scratch / ADAPTER_README
+    base = model.job.spec.model.name.rstrip("/").rsplit("/", 1)[-1]
+    path.write_text(readme.of_adapter(f"{base} {model.job.spec.job_id}", base), "utf-8")
+    return path
 
 
 def has_vision_file(model: Model) -> bool:

@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, TypedDict
 from trainer.data.template import Template
 from trainer.data.template import load as load_template
 from trainer.export import full_precision, kept, learned, node_tools, outcome, shared_base
-from trainer.export.companions import has_vision_file, write_adapter_gguf, write_vision_file
+from trainer.export.companions import (
+    has_vision_file,
+    write_adapter_gguf,
+    write_adapter_readme,
+    write_vision_file,
+)
 from trainer.export.exported_model import Model
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
 from trainer.export.kept import Kept
 from trainer.export.merge import adapter as adapters
-from trainer.export.merge import weights, whole_model
+from trainer.export.merge import weights
+from trainer.export.merge.trained import read as read_trained
 from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
 from trainer.export.shared_base import end_of_turn
@@ -27,7 +33,6 @@ from trainer.export.verification.compare import Figures
 from trainer.export.verification.exact import check_files
 from trainer.export.verification.golden import Golden
 from trainer.export.verification.verify import Exact, load_reference, verify
-from trainer.model import whole
 from trainer.model.architectures import verdict
 from trainer.model.config import complete_config
 from trainer.model.tokenizer import adds_bos, load_tokenizer
@@ -55,10 +60,14 @@ class Summary(TypedDict, total=False):
 
 
 def make(
-    job: JobContext, wanted: list[str], trained: Summary | None
+    job: JobContext, wanted: list[str], trained: Summary | None, adapter_gguf: bool = False
 ) -> tuple[dict[str, object], dict[str, object] | None]:
     """Makes the files of the types `wanted` and publishes those that are right; returns `export` and
     `verification` of `done`.
+
+    The adapter's GGUF is made where there is none, and if it cannot be, there is a warning. With
+    `adapter_gguf` it is asked for: it is made again, with its README, and `export` says what became of it;
+    types may then be none.
 
     `trained` is what the job folder's `trained.json` has, None long after the training: then no prompts are
     answered, and adapter and Modelfile stay as they are. Raises Stopped, and what keeps every file from being
@@ -69,7 +78,8 @@ def make(
     try:
         job.beat_or_stop()
         scratch.mkdir()
-        return _make(job, list(dict.fromkeys(name.upper() for name in wanted)), scratch, trained)
+        types = list(dict.fromkeys(name.upper() for name in wanted))
+        return _make(job, types, scratch, trained, adapter_gguf)
     except OSError as error:
         raise _full_disk(error, job.folder) or error from error
     finally:
@@ -78,33 +88,61 @@ def make(
 
 
 def _make(
-    job: JobContext, quantizations: list[str], scratch: Path, trained: Summary | None
+    job: JobContext, quantizations: list[str], scratch: Path, trained: Summary | None, asks_adapter: bool
 ) -> tuple[dict[str, object], dict[str, object] | None]:
-    if job.spec.tools is None or not quantizations:
+    if job.spec.tools is None or not (quantizations or asks_adapter):
         raise Failure("internal", "The job asks for no GGUF.", "Name the types to make.")
     model = _read(job, scratch, trained)
     # Types that the converter writes come first: the others are quantized from one of them.
     quantizations = sorted(quantizations, key=lambda name: name not in DIRECT_TYPES)
     made = Outcome()
     files = _write_files(model, quantizations, made)
-    results = _verify_files(model, files, made, None if trained is None else trained["step"])
+    step = None if trained is None else trained["step"]
+    results = _verify_files(model, files, made, step) if files else {}
     job.beat_or_stop()
     adapter_gguf = None
-    if not (job.artifacts / "adapter.gguf").exists():
-        adapter_gguf = write_adapter_gguf(model)
-        if adapter_gguf is not None:
-            note = shared_base.note(job.spec, model.template, model.tokenizer)
-            write_json(job.artifacts / shared_base.NOTE, note)
+    if asks_adapter or not (job.artifacts / "adapter.gguf").exists():
+        adapter_gguf = _write_adapter(model, made if asks_adapter else None)
     job.stop.raise_if_requested()
     ggufs = {name: files[name] for name in results}
     vision_file = None
     if ggufs and has_vision_file(model) and not (job.artifacts / vision.NAME).exists():
         vision_file = write_vision_file(model)
+    adapter_readme = None
+    if adapter_gguf is not None and asks_adapter:
+        adapter_readme = write_adapter_readme(model)
     verification = publish(
-        job, scratch, ggufs, results, adapter_gguf, vision_file, model.template, model.tokenizer
+        job,
+        scratch,
+        ggufs,
+        results,
+        adapter_gguf,
+        adapter_readme,
+        vision_file,
+        model.template,
+        model.tokenizer,
     )
     made.failures = {name: made.failures[name] for name in quantizations}
     return made.fields(), verification
+
+
+def _write_adapter(model: Model, made: Outcome | None) -> Path | None:
+    """The adapter's GGUF, with the note of its base, or None where there can be none: `made` records why, and
+    without it a warning tells."""
+    path, obstacle = write_adapter_gguf(model)
+    if path is not None:
+        note = shared_base.note(model.job.spec, model.template, model.tokenizer)
+        write_json(model.job.artifacts / shared_base.NOTE, note)
+    if made is not None:
+        failure = None
+        if obstacle is not None:
+            advice = "Export the merged weights or a GGUF type instead."
+            failure = Failure("unsupported", f"The adapter has no GGUF form: {obstacle}.", advice)
+        made.note_form("adapter_gguf", failure)
+    elif obstacle is not None:
+        text = f"The playground cannot compare this model with its base: {obstacle}."
+        model.job.warn("no_adapter_gguf", text)
+    return path
 
 
 def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
@@ -123,13 +161,7 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     possible, reason = verdict(config, converter)
     if not possible:
         raise Failure("unsupported", reason, "Use the adapter with its base model.")
-    tensors = weights.index_checkpoint(base)
-    tied = adapters.shares_embedding(config, tensors)
-    folder, adapter = job.artifacts / "adapter", adapters.Adapter()
-    if whole.is_whole(folder):
-        tensors = whole_model.tensors_of(folder, tensors, tied)
-    else:
-        adapter = adapters.load(folder, tensors, tied)
+    tensors, adapter = read_trained(job.artifacts / "adapter", base, config)
     _check_disk(job, tensors)
     source = scratch / "converter-input"
     source.mkdir()

@@ -18,16 +18,33 @@ ADVICE = {
 
 @dataclass
 class Outcome:
-    """What became of each type, in the order in which they were made; None for one that is published."""
+    """What became of each type, in the order in which they were made; None for one that is published. `forms`
+    has the same of what else was asked for (src/contract/models/export-forms.ts)."""
 
     failures: dict[str, Failure | None] = field(default_factory=dict)
+    forms: dict[str, Failure | None] = field(default_factory=dict)
 
     def note(self, quantization: str, error: BaseException | None = None) -> None:
         """Keeps that a type is made, or why it is not; the log gets the traceback."""
         self.failures[quantization] = None if error is None else logged(error)
 
+    def note_form(self, form: str, error: BaseException | None = None) -> None:
+        """As `note`, of a form."""
+        self.forms[form] = None if error is None else logged(error)
+
     def fields(self) -> dict[str, object]:
         """The value of `export`."""
+        forms = [
+            {
+                "form": name,
+                "state": "done" if failure is None else "failed",
+                "reason": None if failure is None else _sentences(failure),
+            }
+            for name, failure in self.forms.items()
+        ]
+        return {**self._of_types(), "forms": forms} if forms else self._of_types()
+
+    def _of_types(self) -> dict[str, object]:
         failed = [(name, failure) for name, failure in self.failures.items() if failure is not None]
         if not failed:
             return {**_fields("done"), "files": self._files()}
@@ -65,12 +82,19 @@ def logged(error: BaseException) -> Failure:
 
 
 def _fields(state: str, failure: Failure | None = None, reason: str | None = None) -> dict[str, object]:
-    advice = failure.advice if failure else None
-    if failure and advice == CONTRACT["failures"][failure.code]["advice"]:
-        advice = ADVICE.get(failure.code, advice)
     return {
         "state": state,
         "code": failure.code if failure else None,
         "reason": reason,
-        "advice": advice,
+        "advice": _advice(failure) if failure else None,
     }
+
+
+def _sentences(failure: Failure) -> str:
+    return " ".join(filter(None, (failure.message, _advice(failure))))
+
+
+def _advice(failure: Failure) -> str | None:
+    if failure.advice == CONTRACT["failures"][failure.code]["advice"]:
+        return ADVICE.get(failure.code, failure.advice)
+    return failure.advice

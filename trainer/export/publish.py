@@ -43,12 +43,13 @@ def publish(
     ggufs: dict[str, Path],
     results: dict[str, Figures],
     adapter_gguf: Path | None,
+    adapter_readme: Path | None,
     vision_file: Path | None,
     template: Template,
     tokenizer: PreTrainedTokenizerBase,
 ) -> dict[str, object] | None:
-    """Publishes the files by quantization, the adapter, the base's vision file, the Modelfile and the
-    verification report; returns the `verification` of `done`, None without a file."""
+    """Publishes the files by quantization, the adapter with its README, the base's vision file, the Modelfile
+    and the verification report; returns the `verification` of `done`, None without a file."""
     published: list[tuple[str, Path, str | None]] = []
     for quantization, path in ggufs.items():
         published.append(("gguf", move(path, job.artifacts / path.name), quantization))
@@ -67,6 +68,9 @@ def publish(
             written.write_text(text, "utf-8")
             path = move(written, job.artifacts / ADAPTER_MODELFILE)
             published.append(("adapter_modelfile", path, None))
+    if adapter_readme is not None:
+        path = move(adapter_readme, job.artifacts / adapter_readme.name)
+        published.append(("adapter_readme", path, None))
     if vision_file is not None:
         published.append(("mmproj", move(vision_file, job.artifacts / vision_file.name), None))
     first = next(iter(results), None)

@@ -10,9 +10,17 @@ import type { Command } from '../command.ts';
 import { findModel, type ModelView } from '../find-model.ts';
 import { note, print, printJson } from '../output.ts';
 
-const targets = ['gguf', 'adapter', 'ollama', 'lmstudio'] as const;
+const targets = ['gguf', 'merged', 'adapter', 'adapter-gguf', 'ollama', 'lmstudio'] as const;
+/** Those that have a type after a colon. */
+const typed: readonly string[] = ['gguf', 'ollama', 'lmstudio'];
 /** The folder of our models among LM Studio's. */
 const publisher = 'hone';
+
+interface FormView {
+  readonly state: string | null;
+  readonly reason: string | null;
+  readonly name: string | null;
+}
 
 interface ExportView {
   readonly files: readonly {
@@ -21,6 +29,8 @@ interface ExportView {
     readonly reason: string | null;
     readonly name: string | null;
   }[];
+  readonly merged: FormView;
+  readonly adapter_gguf: FormView;
   readonly underway: { readonly progress?: number | null; readonly detail?: string | null } | null;
 }
 
@@ -35,6 +45,18 @@ async function ggufOf(client: Client, model: ModelView, type: string | undefined
   if (type === undefined)
     throw new AppError('not_found', `${model.name} has no GGUF file. Name a type to make: --to gguf:Q4_K_M`);
   if (before.underway === null) await client.post(path, { quantizations: [type] });
+  const ended = await exportEnded(client, path, (view) => fileIn(view) !== undefined);
+  const made = fileIn(ended);
+  if (made !== undefined) return made.name as string;
+  throw notMade(ended.files.find(({ quantization }) => quantization === type)?.reason);
+}
+
+/** Waits until no export of a model is underway, and shows its progress. */
+async function exportEnded(
+  client: Client,
+  path: string,
+  isMade: (view: ExportView) => boolean,
+): Promise<ExportView> {
   const bar = startBar('Export', process.stderr);
   const ended = await poll(
     () => client.get<ExportView>(path),
@@ -43,11 +65,22 @@ async function ggufOf(client: Client, model: ModelView, type: string | undefined
       return underway === null;
     },
   );
-  const made = fileIn(ended);
-  bar.end(made === undefined ? 'failed' : 'done');
-  if (made !== undefined) return made.name as string;
-  const reason = ended.files.find(({ quantization }) => quantization === type)?.reason;
-  throw new AppError('internal', `The file was not made${reason == null ? '.' : `: ${reason}`}`);
+  bar.end(isMade(ended) ? 'done' : 'failed');
+  return ended;
+}
+
+const notMade = (reason: string | null | undefined): AppError =>
+  new AppError('internal', `The file was not made${reason == null ? '.' : `: ${reason}`}`);
+
+/** The name of a model's merged folder, or of its adapter's file, which is made if there is none. */
+async function formOf(client: Client, model: ModelView, form: 'merged' | 'adapter_gguf'): Promise<string> {
+  const path = `/api/models/${model.model_id}/export`;
+  const before = await client.get<ExportView>(path);
+  if (before[form].name !== null) return before[form].name;
+  if (before.underway === null) await client.post(path, { [form]: true });
+  const { [form]: made } = await exportEnded(client, path, (view) => view[form].name !== null);
+  if (made.name !== null) return made.name;
+  throw notMade(made.reason);
 }
 
 /** Copies a file or folder; `null` leaves it where it is. @returns its path. */
@@ -99,28 +132,33 @@ async function toLmStudio(path: string, model: ModelView): Promise<string> {
 export const exportModel: Command = {
   name: 'export',
   about:
-    'Gives a model to another program, and prints where it is: a GGUF file (which is made if there is none of the type), the adapter, or a model of Ollama or LM Studio.',
+    'Gives a model to another program, and prints where it is: a GGUF file, merged weights for transformers, vLLM and MLX, the adapter for PEFT or llama.cpp, or a model of Ollama or LM Studio. What there is none of is made.',
   operands: ['MODEL'],
   examples: [
     'hone export support-1 --to gguf:Q4_K_M --out .',
+    'hone export support-1 --to merged --out .',
     'hone export support-1 --to adapter --out .',
+    'hone export support-1 --to adapter-gguf --out .',
     'hone export support-1 --to ollama --as support',
     'hone export support-1 --to lmstudio:Q8_0',
   ],
   flags: {
     to: {
-      about: 'gguf, adapter, ollama or lmstudio; all but the adapter with a type after a colon.',
-      value: targets.map((one) => (one === 'adapter' ? one : `${one}[:TYPE]`)).join('|'),
+      about: `${targets.slice(0, -1).join(', ')} or ${targets.at(-1)}; ${typed.join(', ')} with a type after a colon.`,
+      value: targets.map((one) => (typed.includes(one) ? `${one}[:TYPE]` : one)).join('|'),
       isRequired: true,
       choices: targets,
     },
-    out: { about: 'Copy the file or the adapter into this folder.', value: 'FOLDER' },
+    out: {
+      about: 'Copy the file, or the folder of merged weights or adapter, into this folder.',
+      value: 'FOLDER',
+    },
     as: { about: 'The name in Ollama; by default that of the model.', value: 'NAME' },
   },
   async run({ operands, own, json, connect }) {
     const [target, type, ...rest] = (own.to ?? '').split(':');
     const isKnown = targets.some((one) => one === target) && rest.length === 0;
-    if (!isKnown || (target === 'adapter' && type !== undefined))
+    if (!isKnown || (type !== undefined && !typed.includes(target ?? '')))
       throw new AppError(
         'invalid',
         `--to must be ${targets.join(', ')} or such as gguf:Q4_K_M, not "${own.to}".`,
@@ -129,6 +167,14 @@ export const exportModel: Command = {
     const model = await findModel(client, operands[0] as string);
     const made = await (async () => {
       if (target === 'adapter') return copied(join(model.path, 'adapter'), own.out, `${model.name}-adapter`);
+      if (target === 'merged') {
+        const name = await formOf(client, model, 'merged');
+        return copied(join(model.path, name), own.out, `${model.name}-merged`);
+      }
+      if (target === 'adapter-gguf') {
+        const name = await formOf(client, model, 'adapter_gguf');
+        return copied(join(model.path, name), own.out, `${model.name}-${name}`);
+      }
       const file = await ggufOf(client, model, type);
       const path = join(model.path, file);
       if (target === 'ollama') return toOllama(model, path, own.as ?? model.name.toLowerCase());

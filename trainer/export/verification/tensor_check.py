@@ -51,7 +51,7 @@ def difference(
                 return "is cut off at the end of the file"
             wanted = expected(start, end)
             if kind.name in ROUNDED:
-                wrong = _wrong_bits(stored, wanted, kind.name, slack)
+                wrong = wrong_bits(stored, wanted, kind.name, slack)
                 if wrong is not None:
                     return _weight(wrong, start, wanted)
                 continue
@@ -92,8 +92,9 @@ def _weight(wrong: tuple[int, str], start: int, wanted: np.ndarray) -> str:
     return f"[{start + row}, {column}] {reason}"
 
 
-def _wrong_bits(stored: np.ndarray, wanted: np.ndarray, kind: str, slack: Slack) -> tuple[int, str] | None:
-    """The first weight that is not the `wanted` one rounded to `kind`, within `slack`."""
+def wrong_bits(stored: np.ndarray, wanted: np.ndarray, kind: str, slack: Slack) -> tuple[int, str] | None:
+    """The first weight that is not the `wanted` one rounded to `kind`, within `slack`: its index, and what is
+    wrong with it. `stored` are bytes, `kind` is one of ROUNDED."""
     import numpy as np
 
     bits, as_floats = ROUNDED[kind]

@@ -112,6 +112,10 @@ const notes: Readonly<Record<string, string>> = {
     'The share of prompt tokens that an earlier request had in common, so that they were not computed again. A long common beginning, such as a system prompt, raises it.',
   'Draft tokens accepted':
     'The share of answer tokens that were guessed from the prompt and then confirmed by the model in one pass. They make an answer faster and never change it.',
+  'Merged weights (safetensors)':
+    'The base model with the adapter merged into it, in 16 bits, as a folder that transformers, vLLM and MLX load.',
+  'Adapter as GGUF':
+    'The adapter alone, for llama.cpp: llama-server -m base.gguf --lora adapter.gguf. It needs a GGUF file of the base.',
   // GGUF types: bits per weight as llama.cpp's tools/quantize/README.md gives them for Llama 2 7B
   F16: '16 bits per weight: as exact as the trained model in practice. It is the largest file; choose it to convert it further.',
   Q8_0: '8 bits per weight and nearly lossless. It is half the size of F16, and a good default.',

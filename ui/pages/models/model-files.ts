@@ -13,12 +13,14 @@ const words: Readonly<Record<string, string>> = {
   mmproj: 'the base’s part for images and sound',
   adapter_modelfile: 'for Ollama: the adapter on the GGUF that was trained from',
   adapter_gguf: 'adapter for llama.cpp',
+  adapter_readme: 'how the adapter for llama.cpp is used',
   modelfile: 'for Ollama',
   template: 'prompt template',
   verification: 'verification results',
 };
 
 const inAdapter = (name: string) => name.startsWith('adapter/');
+const inMerged = (name: string) => name.startsWith('merged/');
 /** What training left, while the files are of something else. */
 const inTrained = (name: string) => name.startsWith('trained/');
 
@@ -31,7 +33,7 @@ export class ModelFiles extends LightElement {
   @property() path = '';
 
   protected override render(): TemplateResult {
-    const own = this.files.filter(({ name }) => !inAdapter(name) && !inTrained(name));
+    const own = this.files.filter(({ name }) => !inAdapter(name) && !inMerged(name) && !inTrained(name));
     return html`<section class="card" aria-labelledby="files">
       <h2 id="files">Files</h2>
       <ul class="list">
@@ -48,6 +50,10 @@ export class ModelFiles extends LightElement {
       ${this._folder(
         'Adapter',
         this.files.filter(({ name }) => inAdapter(name)),
+      )}
+      ${this._folder(
+        'Merged weights (safetensors)',
+        this.files.filter(({ name }) => inMerged(name)),
       )}
       ${this._folder(
         'As it was trained',

@@ -14,7 +14,7 @@ import { Watch } from '../../state/store.ts';
 import { tellDeletion } from '../../state/tell-deletion.ts';
 import { deletion } from '../../views/deletion.ts';
 import '../../views/identity.ts';
-import '../../views/model-export.ts';
+import '../../views/export/model-export.ts';
 import './model-files.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { settingsTable } from '../../settings/settings-table.ts';

@@ -11,7 +11,7 @@ import { verdictView } from '../../views/runs/verdict/verdict.ts';
 import { verificationFigures } from '../../views/runs/verdict/verification.ts';
 import { chartsCard } from './charts-card.ts';
 import '../../views/runs/live-hardware.ts';
-import '../../views/model-export.ts';
+import '../../views/export/model-export.ts';
 
 /** While it runs, its progress and charts; then what it gained, or why it ended. */
 export function runOverview(job: JobDetail, run: Run, group: ChartGroup): TemplateResult {

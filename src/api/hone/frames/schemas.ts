@@ -3,6 +3,7 @@ import { evaluationStates } from '../../../contract/evaluations.ts';
 import { exportTaskStates, logKinds, modelActions, pushStates } from '../../../contract/frames.ts';
 import { jobStates, phaseNames } from '../../../contract/jobs.ts';
 import { artifactKinds, checkpointReasons, engineNames, journalLines } from '../../../contract/journal.ts';
+import { exportForms } from '../../../contract/models/export-forms.ts';
 import { sweepStates } from '../../../contract/sweeps.ts';
 import { trackerNames } from '../../../contract/training/trackers.ts';
 import { exportOutcome, fieldSchemas } from '../../../domain/job-record/job.ts';
@@ -131,10 +132,14 @@ export const exportFrame = v.strictObject({
   quantization: text,
 });
 
+/** What an export of a kept model makes besides its types. */
+const forms = v.array(v.picklist(exportForms));
+
 /** An export of a kept model that is underway. */
 export const exportTaskFields = {
   /** The types that it makes. */
   quantizations: v.array(v.string()),
+  forms,
   state: v.picklist(['waiting', 'running']),
   phase,
   /** Of the phase, from 0 to 1. */
@@ -149,6 +154,7 @@ const modelExportFrame = v.strictObject({
   model_id: v.string(),
   id: count,
   quantizations: v.array(v.string()),
+  forms,
   state: v.picklist(exportTaskStates),
   phase: v.optional(phase),
   progress: v.optional(number),

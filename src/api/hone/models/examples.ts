@@ -45,8 +45,14 @@ const exportUnderway = {
       agreement: 0.994,
     },
   ],
+  merged: { obstacle: null, state: null, reason: null, name: null, bytes: null },
+  adapter_gguf: {
+    ...{ obstacle: null, state: 'done', reason: null },
+    ...{ name: 'adapter.gguf', bytes: 40_422_208 },
+  },
   underway: {
     quantizations: ['Q4_K_M', 'F16'],
+    forms: ['merged'],
     state: 'running',
     phase: 'convert',
     progress: 0.42,

@@ -1,3 +1,5 @@
+import { type ExportForm, exportForms } from '../../../contract/models/export-forms.ts';
+import type { FormObstacles } from '../../../domain/models/export/forms.ts';
 import type { Model } from '../../../domain/models/models.ts';
 import { readVerified, type VerifiedFile } from '../../../domain/models/verified-files.ts';
 import type { Services } from '../../../domain/services.ts';
@@ -17,13 +19,27 @@ function figuresOf(file: VerifiedFile | undefined) {
   return { verified: passed ?? null, loss_increase, mean_kl, agreement };
 }
 
-/** The GGUF files of a kept model: what became of them, and making them again or in other types. */
+/** What there is of a form, or why there is none. */
+function presentForm(model: Model, form: ExportForm, obstacles: FormObstacles) {
+  const made = model.artifacts.find(({ kind }) => kind === form);
+  const latest = model.export.forms?.find((one) => one.form === form);
+  return {
+    obstacle: obstacles[form],
+    state: latest?.state ?? (made === undefined ? null : ('done' as const)),
+    reason: latest?.reason ?? null,
+    name: made?.path ?? null,
+    bytes: made?.bytes ?? null,
+  };
+}
+
+/** The GGUF files of a kept model and its other forms: what became of them, and making them again or in other types. */
 export function modelExportRoutes({ checkpoints, exporter, models }: Services) {
   const present = async (model: Model) => {
     // At the same moment as the model was read: an export that ends during the wait would have no files yet.
     const underway = exporter.underway(model);
     const verified = await readVerified(model);
-    const { files, ...outcome } = model.export;
+    const obstacles = await exporter.obstacles(model);
+    const { files, forms: _, ...outcome } = model.export;
     return {
       ...outcome,
       files: files.map((file) => {
@@ -36,6 +52,8 @@ export function modelExportRoutes({ checkpoints, exporter, models }: Services) {
           ...figuresOf(made === undefined ? undefined : verified.get(quantization)),
         };
       }),
+      merged: presentForm(model, 'merged', obstacles),
+      adapter_gguf: presentForm(model, 'adapter_gguf', obstacles),
       underway,
     };
   };
@@ -45,7 +63,8 @@ export function modelExportRoutes({ checkpoints, exporter, models }: Services) {
       method: 'GET',
       path,
       tag,
-      summary: "What became of a model's GGUF files, and the export that is underway",
+      summary:
+        "What became of a model's GGUF files, merged weights and adapter GGUF, and the export that is underway",
       responses: { 200: { description: 'The export', schema: s.modelExport }, 404: noModel },
       handle: ({ params }) => present(models.find(params.model_id)),
     }),
@@ -54,23 +73,28 @@ export function modelExportRoutes({ checkpoints, exporter, models }: Services) {
       path,
       tag,
       summary:
-        'Export a model again, to other types, at a strength of its adapter or from a checkpoint; progress is sent as export frames',
+        'Export a model again, to other types, as merged weights or an adapter GGUF, at a strength of its adapter or from a checkpoint; progress is sent as export frames',
       body: s.exportBody,
-      bodyExample: { quantizations: ['Q4_K_M', 'F16'] },
+      bodyExample: { quantizations: ['Q4_K_M', 'F16'], merged: true },
       responses: {
         202: { description: 'It has begun, or waits for its turn', schema: s.modelExport },
-        400: { description: 'Invalid request, or the adapter is missing', schema: errorBody },
+        400: {
+          description: 'Invalid request, the adapter is missing, or the model has no such form',
+          schema: errorBody,
+        },
         404: { description: 'Model or checkpoint not found', schema: errorBody },
         409: conflict,
         507: fullDisk,
       },
-      handle: async ({ params, body: { quantizations = [], strength, checkpoint = null } }) => {
+      handle: async ({ params, body }) => {
+        const { quantizations: types = [], strength, checkpoint = null } = body;
         const { modelId } = models.find(params.model_id);
         const isAsItIs = strength === undefined && checkpoint === null;
         const from =
           checkpoint === null ? null : await checkpoints.find(checkpoints.jobOf(modelId), checkpoint);
         const choice = { strength: strength ?? 1, checkpoint, checkpointDir: from?.folder ?? null };
-        const model = await exporter.start(modelId, quantizations, isAsItIs ? undefined : choice);
+        const forms = exportForms.filter((form) => body[form] === true);
+        const model = await exporter.start(modelId, { types, forms }, isAsItIs ? undefined : choice);
         return Reply.json(202, await present(model));
       },
     }),

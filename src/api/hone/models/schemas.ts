@@ -39,6 +39,14 @@ export const exportBody = v.pipe(
       ),
       'With a strength or a checkpoint the types that there are are made, too.',
     ),
+    merged: about(
+      v.optional(v.boolean()),
+      'Also makes the folder merged/: 16-bit safetensors files that transformers, vLLM and MLX load.',
+    ),
+    adapter_gguf: about(
+      v.optional(v.boolean()),
+      'Also makes adapter.gguf, the adapter for llama.cpp, with a README.',
+    ),
     strength: about(
       v.optional(v.pipe(scaleBound, v.gtValue(0, 'must be more than 0'))),
       'What the change of the adapter is multiplied by, as scale in /api/generate; 1 with a checkpoint alone.',
@@ -49,10 +57,21 @@ export const exportBody = v.pipe(
     ),
   }),
   v.check(
-    (body) => Object.values(body).some((value) => value !== undefined),
-    'must have quantizations, strength or checkpoint',
+    (body) => Object.values(body).some((value) => value !== undefined && value !== false),
+    'must have quantizations, merged, adapter_gguf, strength or checkpoint',
   ),
 );
+/** What can be made besides GGUF files of the whole model. */
+const exportedForm = v.object({
+  /** Why it cannot be made, with what to choose instead; `null` if it can. */
+  obstacle: v.nullable(v.string()),
+  /** What became of it; `null` if it was never made. */
+  state: v.nullable(exportedFile.state),
+  reason: exportedFile.reason,
+  /** Its file, or the folder that its files are in, among the model's; `null` if it is not there. */
+  name: v.nullable(v.string()),
+  bytes: v.nullable(bytes),
+});
 export const modelExport = v.object({
   ...exportReasons,
   /** Those that there are, and those that the latest export failed to make. */
@@ -72,6 +91,10 @@ export const modelExport = v.object({
       agreement: v.nullable(v.number()),
     }),
   ),
+  /** The merged weights in safetensors files. */
+  merged: exportedForm,
+  /** The adapter for llama.cpp. */
+  adapter_gguf: exportedForm,
   underway: v.nullable(v.object(exportTaskFields)),
 });
 export const files = v.object({ files: v.array(v.object({ name: v.string(), bytes })) });

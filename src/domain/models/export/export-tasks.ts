@@ -1,12 +1,20 @@
 import type { ExportTaskState } from '../../../contract/frames.ts';
+import { type ExportForm, formNames } from '../../../contract/models/export-forms.ts';
 import { AppError } from '../../../errors.ts';
 import type { ExportStep } from '../../../trainer/reexport.ts';
 import type { FrameLog } from '../../events/frame-log.ts';
 import type { Model } from '../models.ts';
 
+/** What an export makes. */
+export interface Wanted {
+  readonly types: readonly string[];
+  readonly forms: readonly ExportForm[];
+}
+
 /** An export of a kept model that is underway. */
 export interface ExportTask {
   readonly quantizations: readonly string[];
+  readonly forms: readonly ExportForm[];
   readonly state: Extract<ExportTaskState, 'waiting' | 'running'>;
   /** What it is doing; `null` while it waits. */
   readonly phase: ExportStep['phase'] | null;
@@ -40,7 +48,7 @@ export interface ExportTasks {
    */
   begin(
     model: Model,
-    quantizations: readonly string[],
+    wanted: Wanted,
     turn: ((work: () => Promise<void>, signal: AbortSignal) => Promise<void>) | null,
     work: (underway: Underway) => Promise<void>,
   ): ExportTask;
@@ -50,11 +58,15 @@ export interface ExportTasks {
 }
 
 /** The fields of every `export` frame of a model. */
-export const aboutExport = (model: Model, quantizations: readonly string[]) => ({
+export const aboutExport = (model: Model, { types, forms }: Wanted) => ({
   model_id: model.modelId,
   id: model.id,
-  quantizations: [...quantizations],
+  quantizations: [...types],
+  forms: [...forms],
 });
+
+const wordsOf = ({ quantizations, forms }: ExportTask): string =>
+  [...quantizations, ...forms.map((form) => formNames[form])].join(', ');
 
 export function createExportTasks(frames: FrameLog): ExportTasks {
   const entries = new Map<string, Entry>();
@@ -68,20 +80,25 @@ export function createExportTasks(frames: FrameLog): ExportTasks {
       if (task === undefined) return;
       throw new AppError(
         'conflict',
-        `${name} is being exported to ${task.quantizations.join(', ')}. Wait until that has finished, or cancel it.`,
+        `${name} is being exported to ${wordsOf(task)}. Wait until that has finished, or cancel it.`,
       );
     },
-    begin(model, quantizations, turn, work) {
+    begin(model, wanted, turn, work) {
       const stop = new AbortController();
       const nothing = { phase: null, progress: null, detail: null };
       const entry: Entry = {
-        task: { quantizations, state: turn === null ? 'running' : 'waiting', ...nothing },
+        task: {
+          quantizations: wanted.types,
+          forms: wanted.forms,
+          state: turn === null ? 'running' : 'waiting',
+          ...nothing,
+        },
         stop,
         done: Promise.resolve(),
       };
       const tell = (change: Partial<ExportTask>) => {
         entry.task = { ...entry.task, ...change };
-        frames.send('export', null, { ...aboutExport(model, quantizations), ...entry.task });
+        frames.send('export', null, { ...aboutExport(model, wanted), ...entry.task });
       };
       const finish = () => {
         if (entries.get(model.modelId) === entry) entries.delete(model.modelId);

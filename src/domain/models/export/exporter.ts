@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { join } from 'node:path';
 import { unfinishedStates } from '../../../contract/jobs.ts';
-import type { Chosen, ExportOutcome } from '../../../contract/journal.ts';
-import { defaultQuantizations, type Quantization } from '../../../contract/models/quantizations.ts';
+import type { Chosen } from '../../../contract/journal.ts';
+import { mergedBytesPerWeight } from '../../../contract/models/export-forms.ts';
+import type { Quantization } from '../../../contract/models/quantizations.ts';
 import type { Store } from '../../../db/store.ts';
-import { AppError, asAppError } from '../../../errors.ts';
+import { AppError } from '../../../errors.ts';
 import { readGguf } from '../../../inference/gguf/gguf.ts';
 import type { TrainerCommand } from '../../../trainer/processes/supervisor.ts';
 import type { JobSpec } from '../../../trainer/protocol.ts';
@@ -18,21 +19,32 @@ import { mergesAdapter } from '../merged-base.ts';
 import { writeModelFile } from '../model-file.ts';
 import { folderBytes, type Model, type Models } from '../models.ts';
 import { chosenFolder, placeFiles, sealed, sealFiles, unseal } from './chosen-files.ts';
+import { type Asked, failedExport, failureOf, mergedOutcome, told, withThere } from './export-results.ts';
 import { exportSpec } from './export-spec.ts';
-import { aboutExport, createExportTasks, type ExportTask, type Underway } from './export-tasks.ts';
+import {
+  aboutExport,
+  createExportTasks,
+  type ExportTask,
+  type Underway,
+  type Wanted,
+} from './export-tasks.ts';
 import { createTurns } from './export-turns.ts';
+import { type FormObstacles, formObstacles, refuseImpossible } from './forms.ts';
 import { quantizationSource, quantizeFile } from './quantized-file.ts';
 
-/** Makes GGUF files of kept models, again or in other types. Progress and end come as `export` frames. */
+/** Makes GGUF files of kept models, again or in other types, and other forms of them. Progress and end come as `export` frames. */
 export interface Exporter {
   /**
-   * Makes types from the model's adapter and its base model. It waits until no training runs or waits, as it reads the
+   * Makes types and forms from the model's adapter and its base model. It waits until no training runs or waits, as it reads the
    * whole base and could take the memory that a training needs, and until other exports have ended.
    * @param choice makes them, and those that there are, of the adapter at a strength or of a checkpoint; they replace the
    *   former files together, or not at all.
-   * @throws AppError `not_found`, `invalid` (no adapter), `conflict` (one is underway), `disk_full`.
+   * @throws AppError `not_found`, `invalid` (no adapter, or none that has such a form), `conflict` (one is underway),
+   *   `disk_full`.
    */
-  start(reference: string, types: readonly Quantization[], choice?: ExportChoice): Promise<Model>;
+  start(reference: string, asked: Asked, choice?: ExportChoice): Promise<Model>;
+  /** Why a model cannot be made into the forms. */
+  obstacles(model: Model): Promise<FormObstacles>;
   /**
    * Makes a type from the best file that there is, without the base model, beside a training: it reads tensor by tensor.
    * Resolves once llama.cpp has read the source and begun.
@@ -74,14 +86,6 @@ export interface ExporterOptions {
   readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
 }
 
-/** What an export has left of a model: what it made, and the files of earlier ones in other types. */
-export function mergedOutcome(before: ExportOutcome, latest: ExportOutcome): ExportOutcome {
-  const isAgain = (type: string) => latest.files.some(({ quantization }) => quantization === type);
-  const kept = before.files.filter(({ state, quantization }) => state === 'done' && !isAgain(quantization));
-  const { chosen = before.chosen } = latest;
-  return { ...latest, chosen, files: [...kept, ...latest.files] };
-}
-
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the one export that runs
 export function createExporter(options: ExporterOptions): Exporter {
   const { store, frames, models, dir, trainer, tools, logger } = options;
@@ -111,21 +115,16 @@ export function createExporter(options: ExporterOptions): Exporter {
   }
 
   /** Stores what became of the types of an export; `finish` is called when that is told. */
-  async function keep(
-    model: Model,
-    types: readonly string[],
-    latest: Exported,
-    finish: () => void,
-  ): Promise<void> {
+  async function keep(model: Model, wanted: Wanted, latest: Exported, finish: () => void): Promise<void> {
     const after = await withMade(model, latest);
-    const { state, reason, advice } = latest.export;
+    const failure = failureOf(latest.export);
     finish();
     frames.commit((emit) => {
       storeFiles(after);
       emit('export', null, {
-        ...aboutExport(model, types),
-        state: state === 'done' ? 'completed' : 'failed',
-        error: state === 'done' ? undefined : [reason, advice].filter(Boolean).join(' '),
+        ...aboutExport(model, wanted),
+        state: failure === null ? 'completed' : 'failed',
+        error: failure ?? undefined,
         export: after.export,
       });
     });
@@ -154,8 +153,10 @@ export function createExporter(options: ExporterOptions): Exporter {
   ): Promise<Exported> {
     const made = await make({ into: chosenFolder(folder), strength, checkpoint: checkpointDir });
     const { state, code, reason, advice } = made.export;
+    const failure = failureOf(made.export);
     if (state !== 'done')
       throw new AppError('invalid', reason ?? 'It failed.', { details: { code, advice } });
+    if (failure !== null) throw new AppError('invalid', failure);
     const chosen = strength === 1 && checkpoint === null ? null : { strength, checkpoint };
     const result = { ...made, export: { ...made.export, chosen } };
     await sealFiles(folder, result);
@@ -166,7 +167,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   /** Runs `make` in a folder of its own and stores what it made, if anything, or why it failed. */
   async function run(
     model: Model,
-    types: readonly string[],
+    wanted: Wanted,
     { signal, finish }: Underway,
     make: (folder: string) => Promise<Exported | null>,
   ): Promise<void> {
@@ -178,15 +179,15 @@ export function createExporter(options: ExporterOptions): Exporter {
       await mkdir(folder, { recursive: true });
       latest = await make(folder);
     } catch (error) {
-      if (!signal.aborted) latest = failedExport(error, types, model.path);
+      if (!signal.aborted) latest = failedExport(error, wanted, model.path);
     }
     await clean(model.path, folder);
-    if (latest !== null) await keep(model, types, latest, finish);
+    if (latest !== null) await keep(model, wanted, latest, finish);
     else if (signal.aborted) {
       finish();
       const { export: unchanged } = models.find(model.modelId);
       frames.commit((emit) =>
-        emit('export', null, { ...aboutExport(model, types), state: 'cancelled', export: unchanged }),
+        emit('export', null, { ...aboutExport(model, wanted), state: 'cancelled', export: unchanged }),
       );
     }
   }
@@ -197,9 +198,10 @@ export function createExporter(options: ExporterOptions): Exporter {
       logger.warn({ error, model: model.name }, 'What an export made could not be stored');
     });
 
-  async function start(reference: string, asked: readonly Quantization[], choice?: ExportChoice) {
+  async function start(reference: string, asked: Asked, choice?: ExportChoice) {
     const model = models.find(reference);
-    const types = choice === undefined ? asked : typesOf(model, asked);
+    const wanted = choice === undefined ? asked : withThere(model, asked);
+    const { types, forms } = wanted;
     tasks.refuseSecond(model);
     const adapter = models.fileOf(model, 'adapter');
     if (adapter === null || !existsSync(adapter)) {
@@ -216,19 +218,21 @@ export function createExporter(options: ExporterOptions): Exporter {
           : 'has no adapter that could be weaker, as all of its weights were trained';
       throw new AppError('invalid', `${model.name} ${why}. Leave strength out.`);
     }
+    refuseImpossible(await formObstacles(model, adapter), asked.forms);
     const { parameters } = await options.sizeOf(model.baseModel, mergesAdapter(model.config));
-    await checkRoom(model.path, (parameters ?? 0) * exportNeed(types).exportPerWeight);
+    const mergedPerWeight = forms.includes('merged') ? mergedBytesPerWeight : 0;
+    await checkRoom(model.path, (parameters ?? 0) * (exportNeed(types).exportPerWeight + mergedPerWeight));
     // It may have been deleted.
     models.find(model.modelId);
     tasks.refuseSecond(model);
-    tasks.begin(model, types, turns.take, (underway) =>
-      runSafely(model, types, underway, async (folder) => {
+    tasks.begin(model, wanted, turns.take, (underway) =>
+      runSafely(model, wanted, underway, async (folder) => {
         const job = model.jobId === null ? null : store.jobs.get(model.jobId);
         const specPath = specIn(folder);
         const spec = await exportSpec(model, job, types, { folder, tools });
         await writeFile(specPath, JSON.stringify(spec, null, 2));
         const make = (of: Choice | null) =>
-          reexport(trainer, { specPath, modelDir: model.path, types, choice: of, ...underway });
+          reexport(trainer, { specPath, modelDir: model.path, types, forms, choice: of, ...underway });
         return choice === undefined ? make(null) : makeChosen(model, folder, choice, make);
       }),
     );
@@ -239,13 +243,14 @@ export function createExporter(options: ExporterOptions): Exporter {
     const model = models.find(reference);
     tasks.refuseSecond(model);
     const source = quantizationSource(model, type);
+    const wanted = { types: [type], forms: [] };
     await readGguf(join(model.path, source.path));
     // The new file is smaller than its source.
     await checkRoom(model.path, source.bytes);
     models.find(model.modelId);
     tasks.refuseSecond(model);
     await new Promise<void>((resolve, reject) => {
-      tasks.begin(model, [type], null, (underway) => {
+      tasks.begin(model, wanted, null, (underway) => {
         let hasBegun = false;
         let refusal: AppError | null = null;
         const onProgress = (progress: number) => {
@@ -257,7 +262,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         const limits = { command: tools.quantize, silenceMs: options.silenceMs, signal, onProgress };
         return runSafely(
           model,
-          [type],
+          wanted,
           underway,
           () =>
             quantizeFile(model, source, type, limits).catch((error: unknown) => {
@@ -275,6 +280,9 @@ export function createExporter(options: ExporterOptions): Exporter {
   return {
     start,
     quantize,
+    async obstacles(model) {
+      return formObstacles(model, models.fileOf(model, 'adapter') ?? join(model.path, 'adapter'));
+    },
     underway: tasks.of,
     async cancel(reference) {
       const model = models.find(reference);
@@ -303,33 +311,10 @@ export function createExporter(options: ExporterOptions): Exporter {
   };
 }
 
-/** The types of a model's files, then others that are asked for; the default ones without any. */
-function typesOf({ artifacts }: Model, asked: readonly Quantization[]): Quantization[] {
-  const there = artifacts.flatMap(({ kind, quantization }) => (kind === 'gguf' ? [quantization] : []));
-  const types = [...new Set([...(there as Quantization[]), ...asked])];
-  return types.length > 0 ? types : [...defaultQuantizations];
-}
-
 /** Removes the folder of an export, unless what it has is still to be brought into place, and what it left in the model's. */
 async function clean(modelDir: string, folder: string): Promise<void> {
   const left = (await readdir(modelDir).catch(() => [])).filter((name) => name.endsWith('.partial'));
   const paths = left.map((name) => join(modelDir, name));
   if ((await sealed(folder)) === null) paths.push(folder);
   await Promise.allSettled(paths.map((path) => rm(path, { recursive: true, force: true, maxRetries: 2 })));
-}
-
-/** An error without the model's folder, which is no concern of a remote client. */
-function told(error: unknown, modelDir: string): AppError {
-  const { kind, message, details } = asAppError(error);
-  return new AppError(kind, message.replaceAll(`${modelDir}${sep}`, ''), { cause: error, details });
-}
-
-function failedExport(error: unknown, types: readonly string[], modelDir: string): Exported {
-  const { kind, message: reason, details } = told(error, modelDir);
-  const { code = kind === 'disk_full' ? kind : 'internal', advice = null } = details as {
-    code?: string;
-    advice?: string | null;
-  };
-  const files = types.map((quantization) => ({ quantization, state: 'failed' as const, reason }));
-  return { export: { state: 'failed', code, reason, advice, files }, verification: null, artifacts: [] };
 }

@@ -1,29 +1,32 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import { chosenText } from '../../src/contract/models/chosen-text.ts';
-import { defaultQuantizations } from '../../src/contract/models/quantizations.ts';
-import type { ServiceError } from '../api/request.ts';
-import { service } from '../api/service.ts';
-import type { Choices, ModelExport } from '../api/types.ts';
-import { formatBytes, formatNumber, formatPercent } from '../elements/format.ts';
-import { info } from '../elements/info/info.ts';
-import { LightElement } from '../elements/light-element.ts';
-import { figure, progressBar, serviceErrorPanel, skeleton } from '../elements/parts.ts';
-import { Action } from '../state/action.ts';
-import { choices, exported, latest } from '../state/app.ts';
-import { asServiceError } from '../state/remote.ts';
-import { phaseName } from '../state/runs/job-words.ts';
-import { Watch } from '../state/store.ts';
+import { chosenText } from '../../../src/contract/models/chosen-text.ts';
+import type { ExportForm } from '../../../src/contract/models/export-forms.ts';
+import { defaultQuantizations } from '../../../src/contract/models/quantizations.ts';
+import type { ServiceError } from '../../api/request.ts';
+import { service } from '../../api/service.ts';
+import type { Choices, ModelExport } from '../../api/types.ts';
+import { formatBytes, formatNumber, formatPercent } from '../../elements/format.ts';
+import { info } from '../../elements/info/info.ts';
+import { LightElement } from '../../elements/light-element.ts';
+import { figure, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
+import { Action } from '../../state/action.ts';
+import { choices, exported, latest } from '../../state/app.ts';
+import { asServiceError } from '../../state/remote.ts';
+import { phaseName } from '../../state/runs/job-words.ts';
+import { Watch } from '../../state/store.ts';
+import { formFields, formLines, formWords } from './export-forms.ts';
 
 type Type = Choices['quantizations'][number];
 
-/** What became of a model's GGUF files, and making them again or in other types; fires `made` when there are new ones. */
+/** What became of a model's GGUF files, and making them again, in other types or other forms; fires `made` when there are new ones. */
 @customElement('hone-model-export')
 export class ModelExportView extends LightElement {
   @property() modelId = '';
   @state() private _export: ModelExport | null = null;
   /** The types that were ticked or unticked, before that those that failed. */
   @state() private _chosen: readonly Type[] | null = null;
+  @state() private _forms: readonly ExportForm[] = [];
   private readonly _action = new Action(this);
   @state() private _failure: { readonly title: string; readonly error: ServiceError } | null = null;
   private _read = '';
@@ -60,19 +63,21 @@ export class ModelExportView extends LightElement {
       this._read = this.modelId;
       this._export = null;
       this._chosen = null;
+      this._forms = [];
       this._failure = null;
       void this._load();
     }
     const frame = exported.value;
     if (frame === null || frame === this._told || frame.model_id !== this.modelId) return;
     this._told = frame;
-    const { state: now, quantizations, phase = null, progress = null, detail = null } = frame;
+    const { state: now, quantizations, forms, phase = null, progress = null, detail = null } = frame;
     if (now === 'waiting' || now === 'running') {
-      this._following = { quantizations, state: now, phase, progress, detail };
+      this._following = { quantizations, forms, state: now, phase, progress, detail };
       if (this._export !== null) this._export = { ...this._export, underway: this._following };
       return;
     }
     this._chosen = null;
+    this._forms = [];
     void this._load();
     this.dispatchEvent(new CustomEvent('made', { bubbles: true }));
   }
@@ -112,21 +117,22 @@ export class ModelExportView extends LightElement {
   protected override render(): TemplateResult {
     const found = this._export;
     return html`<section class="card" aria-labelledby="export">
-      <h2 id="export">Export to GGUF</h2>
+      <h2 id="export">Export</h2>
       ${found === null ? (this._failure === null ? skeleton(3) : nothing) : this._content(found)}
       ${this._failure === null ? nothing : serviceErrorPanel(this._failure.title, this._failure.error)}
     </section>`;
   }
 
   private _content(found: ModelExport): TemplateResult {
+    const lines = [...found.files.map((file) => fileView(file, found.reason)), ...formLines(found)];
     return html`${standing(found)}
-      ${found.files.length === 0 ? nothing : html`<ul class="list">${found.files.map((file) => fileView(file, found.reason))}</ul>`}
+      ${lines.length === 0 ? nothing : html`<ul class="list">${lines}</ul>`}
       ${costDetails(found)}
       ${found.underway === null ? this._form(found) : this._underway(found.underway)}`;
   }
 
-  private _underway({ quantizations, state: now, phase, progress, detail }: Underway): TemplateResult {
-    const types = quantizations.join(', ');
+  private _underway({ quantizations, forms, state: now, phase, progress, detail }: Underway): TemplateResult {
+    const types = namesOf(quantizations, forms);
     return html`<div role="status">
         <p>
           ${
@@ -154,6 +160,15 @@ export class ModelExportView extends LightElement {
     const toggle = (type: Type) => {
       this._chosen = types.filter((one) => chosen.includes(one) !== (one === type));
     };
+    const toggleForm = (form: ExportForm) => {
+      const isOn = this._forms.includes(form);
+      this._forms = isOn ? this._forms.filter((one) => one !== form) : [...this._forms, form];
+    };
+    const body = {
+      quantizations: chosen.length === 0 ? undefined : [...chosen],
+      merged: this._forms.includes('merged'),
+      adapter_gguf: this._forms.includes('adapter_gguf'),
+    };
     const form = html`<fieldset class="plain">
         <legend>Types</legend>
         <div class="row wrap-row">
@@ -171,14 +186,15 @@ export class ModelExportView extends LightElement {
           )}
         </div>
       </fieldset>
+      ${formFields(found, this._forms, this._action.busy, toggleForm)}
       <div class="row wrap-row">
         <button
           type="button"
           class=${found.state === 'done' ? '' : 'primary'}
-          ?disabled=${this._action.busy || chosen.length === 0}
-          @click=${() => this._start({ quantizations: [...chosen] })}
+          ?disabled=${this._action.busy || (chosen.length === 0 && this._forms.length === 0)}
+          @click=${() => this._start(body)}
         >
-          ${exportWords(found, chosen)}
+          ${exportWords(found, chosen, this._forms)}
         </button>
         <span class="muted">From the adapter and the base model.</span>
       </div>
@@ -282,9 +298,13 @@ function proposed({ files }: ModelExport, types: readonly Type[]): readonly Type
   );
 }
 
+const namesOf = (types: readonly string[], forms: readonly ExportForm[]): string =>
+  [...types, ...forms.map((form) => formWords[form])].join(', ');
+
 /** "Export again" for types that were tried, else "Export to Q4_K_M". */
-function exportWords({ files }: ModelExport, chosen: readonly Type[]): string {
-  if (chosen.length === 0) return 'Export to…';
-  const isAgain = chosen.every((type) => files.some(({ quantization }) => quantization === type));
-  return isAgain ? 'Export again' : `Export to ${chosen.join(', ')}`;
+function exportWords({ files }: ModelExport, chosen: readonly Type[], forms: readonly ExportForm[]): string {
+  if (chosen.length === 0 && forms.length === 0) return 'Export to…';
+  const isAgain =
+    forms.length === 0 && chosen.every((type) => files.some(({ quantization }) => quantization === type));
+  return isAgain ? 'Export again' : `Export to ${namesOf(chosen, forms)}`;
 }

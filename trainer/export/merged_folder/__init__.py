@@ -1,0 +1,1 @@
+"""The merged model as a folder that transformers, vLLM and MLX load."""
