@@ -41,6 +41,8 @@ test.after(endAll);
 
 test('its file is verified, and its checkpoints answer in PyTorch', async () => {
   assert.is(job.verification.passed, true, JSON.stringify(job.verification));
+  const { events } = (await service.call('GET', `/api/jobs/${job.job_id}/events`)).body;
+  assert.not.match(JSON.stringify(events), 'no_adapter_gguf');
   assert.ok(job.verification.difference_from_base > 0.1, JSON.stringify(job.verification));
   const answer = await ask({});
   assert.is(answer.status, 200, JSON.stringify(answer.body));

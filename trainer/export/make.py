@@ -139,7 +139,8 @@ def _write_adapter(model: Model, made: Outcome | None) -> Path | None:
             advice = "Export the merged weights or a GGUF type instead."
             failure = Failure("unsupported", f"The adapter has no GGUF form: {obstacle}.", advice)
         made.note_form("adapter_gguf", failure)
-    elif obstacle is not None:
+    elif obstacle is not None and model.adapter.updates:
+        # Whoever trained all weights knows that there is no adapter.
         text = f"The playground cannot compare this model with its base: {obstacle}."
         model.job.warn("no_adapter_gguf", text)
     return path
