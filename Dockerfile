@@ -56,6 +56,7 @@ COPY --from=packages /app/build build
 COPY LICENSE setup.mjs ./
 COPY examples examples
 COPY src/db/migrations src/db/migrations
+COPY src/db/traffic src/db/traffic
 COPY --from=bundles /app/dist dist
 COPY trainer trainer
 # Its user cannot keep what Python compiles.

@@ -3,7 +3,16 @@
  * Linux, buildah and debootstrap; `HONE_TEST_BASE` names another base image.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -61,6 +70,7 @@ function makeBase(): void {
   for (const part of ['bin', 'include'])
     cpSync(join(place, part), join(system, 'usr/local', part), { recursive: true });
   cpSync(join(modules, 'npm'), join(system, 'usr/local/lib/node_modules/npm'), { recursive: true });
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(system, 'usr/local/bin/npm'));
   const certificates = '/etc/ssl/certs/ca-certificates.crt';
   mkdirSync(join(system, 'etc/ssl/certs'), { recursive: true });
   if (existsSync(certificates)) cpSync(certificates, join(system, certificates));
@@ -162,6 +172,9 @@ if (!canBuild) {
     assert.match(readFileSync(join(data, 'access-key'), 'utf8'), /^hone_/);
     assert.match(buildah(...runArgs(container, ...mounted, 'hone key list')), 'first');
     assert.equal(JSON.parse(buildah(...runArgs(container, ...mounted, 'hone runs --json'))).jobs, []);
+    // The databases are made by files of the image.
+    for (const name of ['migrations', 'traffic'])
+      assert.match(buildah(...runArgs(container, `ls /app/src/db/${name}`)), '0001_');
     process.kill(pid, 'SIGTERM');
     await new Promise((resolve) => service.once('exit', resolve));
     assert.ok(readdirSync(data).includes('database'));
