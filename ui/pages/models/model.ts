@@ -14,6 +14,7 @@ import { Watch } from '../../state/store.ts';
 import { tellDeletion } from '../../state/tell-deletion.ts';
 import { deletion } from '../../views/deletion.ts';
 import '../../views/identity.ts';
+import '../../views/lineage/answers-as.ts';
 import '../../views/model-export.ts';
 import './model-files.ts';
 import { LightElement } from '../../elements/light-element.ts';
@@ -170,7 +171,7 @@ export class ModelPage extends LightElement {
             .of=${lineage}
             @identified=${({ detail: named }: CustomEvent<Identity>) => this._identify(named)}
           ></hone-identity>
-          <p class="muted">Its name in the API is ${nameText(lineage.name)}.</p>
+          <p class="muted">Its name in the API is ${nameText(lineage.name)}.<hone-answers-as model=${lineage.name}></hone-answers-as></p>
         </div>
         <div class="actions">
           ${exportBadge(lineage)}
