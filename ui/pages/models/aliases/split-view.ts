@@ -7,17 +7,14 @@ import { targetWords } from './model-select.ts';
 type Side = AliasSplit['current'];
 type Share = NonNullable<Side['liked']>;
 
-const width = 200;
-const height = 16;
-
 /** A share with its interval, drawn from 0 to 100%. */
 function shareBar({ share, low, high }: Share): TemplateResult {
-  const at = (part: number) => Math.round(part * width * 10) / 10;
+  const percent = (part: number) => `${(100 * part).toFixed(1)}%`;
   const text = `${formatPercent(share)} thumbs up; between ${formatPercent(low)} and ${formatPercent(high)} with 95% confidence`;
-  return html`<svg class="share-bar" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label=${text}>
-      ${svg`<rect class="track" x="0" y="4" width=${width} height="8" />
-        <rect class="interval" x=${at(low)} y="4" width=${Math.max(1, at(high - low))} height="8" />
-        <rect class="share" x=${Math.min(at(share), width - 3)} y="0" width="3" height=${height} />`}
+  return html`<svg class="share-bar" role="img" aria-label=${text}>
+      ${svg`<rect class="track" y="4" width="100%" height="8" />
+        <rect class="interval" x=${percent(low)} y="4" width=${percent(high - low)} height="8" />
+        <rect class="share" x=${percent(share)} width="3" height="16" />`}
     </svg>
     <p class="hint tabular">
       <b>${formatPercent(share)}</b> thumbs up (${formatPercent(low)} to ${formatPercent(high)} with 95% confidence)
