@@ -76,7 +76,7 @@ test('rows are made of what was counted, and know where they are from', async ()
   const nothing = { ...wanted, ids: [ids[3]] };
   const refused = await service.call('POST', '/api/datasets/none.jsonl/answers', nothing);
   assert.is(refused.status, 400);
-  assert.match(JSON.stringify(refused.body), '1 in the validation dataset');
+  assert.match(JSON.stringify(refused.body), '1 with a question of the validation dataset');
 });
 
 test('bad input is refused, and a dataset that is not there is named', async () => {

@@ -217,11 +217,11 @@ test('rows are made of selected answers and of all, after they are counted', asy
   await dialog.getByText(/Left out: .*nearly the same as another/).waitFor();
   await dialog.getByLabel('Leave out near duplicates').uncheck();
   await dialog.getByLabel('Validation dataset').selectOption('held.jsonl');
-  await dialog.getByText('Left out: 1 asked in the validation dataset.').waitFor();
-  await dialog.getByText('1 row is asked in held.jsonl, too').click();
+  await dialog.getByText('Left out: 1 with a question of the validation dataset.').waitFor();
+  await dialog.getByText('1 row has a question of held.jsonl').click();
   await dialog.getByText('100% like: send me the INVOICE').waitFor();
   assert.equal(await appearanceFaults(page, 'traffic-rows-compared'), []);
-  await dialog.getByLabel('Leave out rows that ask what it asks').uncheck();
+  await dialog.getByLabel('Leave out rows with a question of it').uncheck();
   await dialog.getByRole('button', { name: 'Make 13 rows' }).waitFor();
   await dialog.getByLabel('Name').fill('conversations');
   await dialog.getByRole('button', { name: 'Make 13 rows' }).click();

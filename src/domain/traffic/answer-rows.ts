@@ -18,7 +18,7 @@ export const skipReasons = {
   no_text: 'empty, or equal to their correction',
   duplicate: 'the same as another',
   near_duplicate: 'nearly the same as another',
-  overlap: 'in the validation dataset',
+  overlap: 'with a question of the validation dataset',
 } as const;
 type SkipReason = keyof typeof skipReasons;
 export type Skipped = Record<SkipReason, number>;

@@ -48,7 +48,7 @@ const reasons: Readonly<Record<keyof Counts['skipped'], string>> = {
   no_text: 'empty, or equal to their correction',
   duplicate: 'the same as another',
   near_duplicate: 'nearly the same as another',
-  overlap: 'asked in the validation dataset',
+  overlap: 'with a question of the validation dataset',
 };
 const ending = '.jsonl';
 
@@ -204,7 +204,7 @@ export class AnswerRows extends LightElement {
         this._keepsNear = !on;
       }),
     );
-    const leaveOverlap = checkField('Leave out rows that ask what it asks', !this._keepsOverlap, (on) =>
+    const leaveOverlap = checkField('Leave out rows with a question of it', !this._keepsOverlap, (on) =>
       recount(() => {
         this._keepsOverlap = !on;
       }),
@@ -223,8 +223,8 @@ export class AnswerRows extends LightElement {
         }),
     )}
     ${this._validation === '' ? nothing : leaveOverlap} ${leaveNear}
-    ${near === undefined ? nothing : likeView('nearly the same as another row', near)}
-    ${overlap == null ? nothing : likeView(`asked in ${overlap.dataset}, too`, overlap)}
+    ${near === undefined ? nothing : likeView(['is nearly the same as another row', 'are nearly the same as another row'], near)}
+    ${overlap == null ? nothing : likeView([`has a question of ${overlap.dataset}`, `have a question of ${overlap.dataset}`], overlap)}
     ${overlap == null || overlap.complete ? nothing : html`<p class="hint">Only ${formatCount(overlap.compared_rows)} rows of ${nameText(overlap.dataset)} were compared.</p>`}`;
   }
 
@@ -262,12 +262,12 @@ export class AnswerRows extends LightElement {
 
 /** How many rows are like others, and what a few of these are like. */
 function likeView(
-  words: string,
+  words: readonly [one: string, many: string],
   { rows, examples }: Counts['near_duplicates'],
 ): TemplateResult | typeof nothing {
   if (rows === 0) return nothing;
   return html`<details class="fold bare">
-    <summary>${formatCount(rows)} ${rows === 1 ? 'row is' : 'rows are'} ${words}</summary>
+    <summary>${formatCount(rows)} ${rows === 1 ? `row ${words[0]}` : `rows ${words[1]}`}</summary>
     <ul class="list">
       ${examples.map(
         ({ text, like, similarity }) => html`<li class="column">
