@@ -15,7 +15,9 @@ test.before(async () => {
   const cut = { context: 512, layers: 1, chatTemplate };
   for (const name of ['abc', 'xyz'])
     models[name] = storeModel(dataDir, name, undefined, { ...cut, next: saying(name) });
-  service = await startService({ dataDir });
+  // Without the base models of this machine, which could be chosen.
+  const [cache, hub] = [temporaryFolder(), temporaryFolder()];
+  service = await startService({ dataDir, env: { XDG_CACHE_HOME: cache, HF_HOME: hub } });
 });
 test.after(async () => {
   await closeBrowser();
