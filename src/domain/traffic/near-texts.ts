@@ -32,6 +32,7 @@ interface Known {
   readonly text: string;
   readonly plain: string;
   readonly signature: Uint32Array;
+  readonly bands: readonly number[];
 }
 
 /** A text without case, punctuation and white space of any length. */
@@ -52,25 +53,29 @@ function mixed(hash: number): number {
   return (mix ^ (mix >>> 16)) >>> 0;
 }
 
+/** The hash of the shingle at a place of a text. */
+function shingleAt(plain: string, at: number): number {
+  let hash = 0;
+  const end = Math.min(plain.length, at + shingleCharacters);
+  for (let index = at; index < end; index += 1) hash = Math.imul(hash ^ plain.charCodeAt(index), 0x01000193);
+  return mixed(hash);
+}
+
+/** Where the last shingle of a text begins. */
+const lastShingle = (plain: string) => Math.max(0, plain.length - shingleCharacters);
+
 function shinglesOf(plain: string): Set<number> {
   const found = new Set<number>();
-  if (plain === '') return found;
-  const last = Math.max(0, plain.length - shingleCharacters);
-  for (let at = 0; at <= last; at += 1) {
-    let hash = 0;
-    const end = Math.min(plain.length, at + shingleCharacters);
-    for (let index = at; index < end; index += 1)
-      hash = Math.imul(hash ^ plain.charCodeAt(index), 0x01000193);
-    found.add(mixed(hash));
-  }
+  for (let at = 0; at <= lastShingle(plain); at += 1) found.add(shingleAt(plain, at));
   return found;
 }
 
 /** One permutation hashing (Li, Owen and Zhang 2012), with empty places filled by the next one that is not. */
-function signatureOf(shingles: ReadonlySet<number>): Uint32Array {
+function signatureOf(plain: string): Uint32Array {
   const none = 0xffffffff;
   const signature = new Uint32Array(places).fill(none);
-  for (const shingle of shingles) {
+  for (let at = 0; at <= lastShingle(plain); at += 1) {
+    const shingle = shingleAt(plain, at);
     const place = shingle % places;
     signature[place] = Math.min(signature[place] as number, mixed(shingle));
   }
@@ -94,8 +99,11 @@ function bandsOf(signature: Uint32Array): number[] {
 }
 
 /** The share of places in which two signatures agree. */
-const likeness = (one: Uint32Array, other: Uint32Array) =>
-  one.reduce((sum, value, place) => sum + Number(value === other[place]), 0) / places;
+function likeness(one: Uint32Array, other: Uint32Array): number {
+  let same = 0;
+  for (let place = 0; place < places; place += 1) same += Number(one[place] === other[place]);
+  return same / places;
+}
 
 function similarity(one: ReadonlySet<number>, other: ReadonlySet<number>): number {
   let both = 0;
@@ -103,34 +111,43 @@ function similarity(one: ReadonlySet<number>, other: ReadonlySet<number>): numbe
   return both / (one.size + other.size - both);
 }
 
+function read(text: string): Known {
+  const plain = plainOf(text);
+  const signature = signatureOf(plain);
+  return { text: text.slice(0, comparedCharacters), plain, signature, bands: bandsOf(signature) };
+}
+
 /** Collects texts, in bounded memory. */
 export function createNearTexts(): NearTexts {
-  const known: Known[] = [];
+  const known: Omit<Known, 'bands'>[] = [];
   const firstOf = new Map<number, number>();
   let characters = 0;
+  /** A text that was not found is often added next. */
+  let last: { readonly of: string; readonly known: Known } | null = null;
+  const reading = (text: string) => {
+    if (last?.of !== text) last = { of: text, known: read(text) };
+    return last.known;
+  };
   return {
     find(text) {
-      const shingles = shinglesOf(plainOf(text));
-      if (shingles.size === 0) return null;
-      const signature = signatureOf(shingles);
-      const candidates = new Set(bandsOf(signature).flatMap((band) => firstOf.get(band) ?? []));
+      const { plain, signature, bands: agreed } = reading(text);
+      if (plain === '') return null;
+      const candidates = new Set(agreed.flatMap((band) => firstOf.get(band) ?? []));
       const [likeliest] = [...candidates]
         .map((index) => known[index] as Known)
         .map((one) => ({ one, like: likeness(signature, one.signature) }))
         .sort((a, b) => b.like - a.like);
       if (likeliest === undefined || likeliest.like < likelySimilarity) return null;
-      const alike = similarity(shingles, shinglesOf(likeliest.one.plain));
+      const alike = similarity(shinglesOf(plain), shinglesOf(likeliest.one.plain));
       return alike < nearSimilarity ? null : { text: likeliest.one.text, similarity: alike };
     },
     add(text) {
       if (known.length >= mostTexts || characters >= mostCharacters) return false;
-      const plain = plainOf(text);
-      const shingles = shinglesOf(plain);
-      if (shingles.size === 0) return true;
-      const signature = signatureOf(shingles);
-      for (const band of bandsOf(signature)) if (!firstOf.has(band)) firstOf.set(band, known.length);
-      known.push({ text: text.slice(0, comparedCharacters), plain, signature });
-      characters += 2 * Math.min(text.length, comparedCharacters);
+      const { bands: own, ...one } = reading(text);
+      if (one.plain === '') return true;
+      for (const band of own) if (!firstOf.has(band)) firstOf.set(band, known.length);
+      known.push(one);
+      characters += one.text.length + one.plain.length;
       return true;
     },
   };
