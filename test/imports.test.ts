@@ -68,6 +68,7 @@ const floors: Record<string, readonly string[]> = {
     'base-models',
     'access',
     'datasets',
+    'traffic',
     'graders',
     'training',
     'remote-models',

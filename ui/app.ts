@@ -124,6 +124,7 @@ export class App extends LightElement {
     if (first === 'traffic' && second === undefined) return html`<hone-traffic></hone-traffic>`;
     if (first === 'models') {
       if (second === 'base') return html`<hone-base-models></hone-base-models>`;
+      if (second === 'aliases') return html`<hone-aliases></hone-aliases>`;
       if (second === 'graders') return html`<hone-graders></hone-graders>`;
       if (second === 'evals' && third !== undefined) return html`<hone-eval .evalId=${third}></hone-eval>`;
       if (second === 'evaluations') {
@@ -182,6 +183,7 @@ function pageTitle([first, second, third]: readonly string[]): string {
   if (first === 'settings') return 'Settings';
   if (first === 'datasets') return datasetPages[second ?? ''] ?? second ?? '';
   if (first === 'models' && second === 'base') return 'Base models';
+  if (first === 'models' && second === 'aliases') return 'Aliases';
   if (first === 'models' && second === 'graders') return 'Graders';
   if (first === 'models' && second === 'evals') return 'Eval';
   if (first === 'models' && second === 'evaluations') return third === undefined ? 'Evaluations' : 'Results';

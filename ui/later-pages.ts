@@ -5,6 +5,7 @@ import './pages/evaluations/evaluations.ts';
 import './pages/evaluations/results.ts';
 import './pages/graders/graders.ts';
 import './pages/help/help.ts';
+import './pages/models/aliases/aliases.ts';
 import './pages/move/openai.ts';
 import './pages/runs/compare.ts';
 import './pages/settings/settings.ts';

@@ -255,7 +255,16 @@ test('rows are made of kept answers and corrections, each once, with where they 
 
   const preference = await make('wishes.jsonl', { kind: 'preference', metadata });
   assert.is(preference.status, 200, JSON.stringify(preference.body));
-  const skipped = { no_correction: 2, unrated: 0, rated_down: 0, cut_off: 0, no_text: 0, duplicate: 1 };
+  const skipped = {
+    no_correction: 2,
+    unrated: 0,
+    rated_down: 0,
+    cut_off: 0,
+    no_text: 0,
+    duplicate: 1,
+    near_duplicate: 0,
+    overlap: 0,
+  };
   assert.equal([preference.body.added, preference.body.skipped], [8, skipped]);
   const [first] = await rowsOf('wishes.jsonl');
   const said = (await client.chat.completions.retrieve(made[0] as string)).choices[0]?.message.content;

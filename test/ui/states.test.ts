@@ -55,6 +55,8 @@ test.before(async () => {
   assert.is(await train({ validation_dataset: 'held.jsonl', eval_steps: 3 }), 'completed');
   assert.is(await train({ dataset: 'hostile.jsonl' }), 'error');
   modelId = (await full.call('GET', '/api/models/')).body[0].model_id;
+  const alias = { name: 'hostile@live', model: modelId };
+  assert.is((await full.call('POST', '/api/aliases', alias)).status, 200);
   const asked = {
     model: modelId,
     messages: [{ role: 'user', content: hostile }],
@@ -77,6 +79,7 @@ const pagesOf = () => [
   { name: 'sweeps-empty', service: empty, path: '/training/sweeps', text: 'No sweeps yet' },
   { name: 'sweep-new-empty', service: empty, path: '/training/sweeps/new', text: 'Choose a dataset.' },
   { name: 'sweep-missing', service: empty, path: '/training/sweeps/sweep_9', text: /no sweep|not found/i },
+  { name: 'aliases-empty', service: empty, path: '/models/aliases', text: 'No aliases yet' },
   { name: 'graders-empty', service: empty, path: '/models/graders', text: 'No graders yet' },
   { name: 'evaluations-empty', service: empty, path: '/models/evaluations', text: 'No evaluations yet' },
   {
@@ -103,6 +106,7 @@ const pagesOf = () => [
   { name: 'compare', service: full, path: '/training/compare?run=train_1&run=train_2', text: 'Differences' },
   { name: 'playground', service: full, path: `/playground/${modelId}`, text: 'Max new tokens' },
   { name: 'traffic', service: full, path: '/traffic', text: 'Make rows…' },
+  { name: 'aliases', service: full, path: '/models/aliases', text: 'hostile@live' },
   { name: 'models', service: full, path: '/models', text: '1 of 1' },
   { name: 'model', service: full, path: `/models/${modelId}`, text: 'Lineage' },
 ];

@@ -179,7 +179,11 @@ test('answers are read, rated, corrected and selected with the keyboard alone', 
 });
 
 test('rows are made of selected answers and of all, after they are counted', async () => {
-  for (let index = 3; index < 12; index += 1) await ask('support', `Parcel ${index} is late`);
+  const held = [...Array(11).keys()].map((index) => ({ input: `Other question ${index}`, output: 'no' }));
+  const rows = [{ input: 'send me the INVOICE', output: 'no' }, ...held];
+  await service.upload('held.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'));
+  for (let index = 3; index < 11; index += 1) await ask('support', `Parcel ${index} is late`);
+  await ask('support', 'parcel 1 is LATE!');
   const { page, context, faults } = await openPage(service.url, '/traffic?rating=corrected');
   await shows(page, ['Parcel 2 is late']);
   await page.getByLabel('Select the answer to Parcel 2 is late').check();
@@ -205,9 +209,20 @@ test('rows are made of selected answers and of all, after they are counted', asy
   await dialog.getByText('13 rows').first().waitFor();
   await dialog.getByLabel('Format').selectOption('Preferences (dpo)');
   await dialog.getByText('Left out: 12 without a correction.').waitFor();
-  await dialog.getByLabel('Dataset').selectOption('wishes.jsonl');
+  await dialog.getByLabel('Dataset', { exact: true }).selectOption('wishes.jsonl');
   assert.equal(await appearanceFaults(page, 'traffic-rows'), []);
   await dialog.getByLabel('Format').selectOption('Conversations (sft)');
+  await dialog.getByText('1 row is nearly the same as another row').waitFor();
+  await dialog.getByLabel('Leave out near duplicates').check();
+  await dialog.getByText(/Left out: .*nearly the same as another/).waitFor();
+  await dialog.getByLabel('Leave out near duplicates').uncheck();
+  await dialog.getByLabel('Validation dataset').selectOption('held.jsonl');
+  await dialog.getByText('Left out: 1 with a question of the validation dataset.').waitFor();
+  await dialog.getByText('1 row has a question of held.jsonl').click();
+  await dialog.getByText('100% like: send me the INVOICE').waitFor();
+  assert.equal(await appearanceFaults(page, 'traffic-rows-compared'), []);
+  await dialog.getByLabel('Leave out rows with a question of it').uncheck();
+  await dialog.getByRole('button', { name: 'Make 13 rows' }).waitFor();
   await dialog.getByLabel('Name').fill('conversations');
   await dialog.getByRole('button', { name: 'Make 13 rows' }).click();
   await dialog.getByText('13 rows were added to conversations.jsonl').waitFor();

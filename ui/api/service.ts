@@ -229,6 +229,16 @@ export const service = {
   remoteModels: () => call('GET /api/remote_models'),
   addRemoteModel: (body: Body<'POST /api/remote_models'>) => call('POST /api/remote_models', { body }),
   removeRemoteModel: (name: string) => call('DELETE /api/remote_models/{name}', { path: { name } }),
+  aliases: async () => (await call('GET /api/aliases')).aliases,
+  /** Makes an alias, or moves it. */
+  moveAlias: (name: string, model: string) => call('POST /api/aliases', { body: { name, model } }),
+  undoAlias: (name: string) => call('POST /api/aliases/{name}/undo', { path: { name } }),
+  splitAlias: (name: string, body: Body<'POST /api/aliases/{name}/split'>) =>
+    call('POST /api/aliases/{name}/split', { path: { name }, body }),
+  endSplit: (name: string) => call('DELETE /api/aliases/{name}/split', { path: { name } }),
+  removeAlias: (name: string) => call('DELETE /api/aliases/{name}', { path: { name } }),
+  /** The trained models, those of other services, and the aliases, as clients list them. */
+  listedModels: async () => (await call('GET /v1/models')).data,
   cancelPush: (modelId: string) =>
     call('POST /api/models/{model_id}/push/cancel', { path: { model_id: modelId } }),
 };

@@ -70,6 +70,10 @@ export function formatDuration(seconds: number | null | undefined): string {
   return `${Math.floor(minutes / 1440)} d ${Math.floor((minutes % 1440) / 60)} h`;
 }
 
+/** How long an answer took. */
+export const formatLatency = (milliseconds: number): string =>
+  milliseconds < 1000 ? `${formatCount(milliseconds)} ms` : `${formatNumber(milliseconds / 1000)} s`;
+
 /** Made once: making it takes longer than all else about a row of a list. */
 const moments = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 

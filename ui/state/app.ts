@@ -3,6 +3,7 @@ import type { AnalysisFrame, Frame, HardwareSample, ModelExportFrame, ModelFrame
 import { service } from '../api/service.ts';
 import { type Connection, LiveSocket } from '../api/socket.ts';
 import type {
+  Alias,
   Choices,
   Dataset,
   EvaluationSummary,
@@ -80,6 +81,9 @@ export const graders = new Remote<Grader[]>(service.graders);
 
 /** The evaluations, newest first. */
 export const evaluations = new Remote<EvaluationSummary[]>(service.evaluations);
+
+/** Names that move from model to model. */
+export const aliases = new Remote<Alias[]>(service.aliases);
 
 /** The runs that occupy the machine, as far as frames have told, the longest-running first. */
 const active = new Set<string>();

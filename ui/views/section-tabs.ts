@@ -9,6 +9,7 @@ const sections = {
   Models: [
     { name: 'Trained', path: '/models' },
     { name: 'Base models', path: '/models/base' },
+    { name: 'Aliases', path: '/models/aliases' },
     { name: 'Evaluations', path: '/models/evaluations' },
     { name: 'Graders', path: '/models/graders' },
   ],

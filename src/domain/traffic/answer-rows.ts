@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { createRowComparison, type LikeRows, type ValidationRows } from './compared-rows.ts';
 import type { AnswerFilter, KeptAnswer, Traffic } from './traffic.ts';
 
 /**
@@ -16,6 +17,8 @@ export const skipReasons = {
   cut_off: 'cut off at max_tokens',
   no_text: 'empty, or equal to their correction',
   duplicate: 'the same as another',
+  near_duplicate: 'nearly the same as another',
+  overlap: 'with a question of the validation dataset',
 } as const;
 type SkipReason = keyof typeof skipReasons;
 export type Skipped = Record<SkipReason, number>;
@@ -69,31 +72,51 @@ function rowOf(kind: RowKind, answer: KeptAnswer): object | SkipReason {
   return { prompt, chosen: [corrected], rejected: [said], tools: offered, ...origin };
 }
 
+/** What becomes of rows that are like others. */
+export interface Alike {
+  readonly validation: ValidationRows | null;
+  /** Whether rows that ask what the validation dataset does are made all the same. */
+  readonly keepsOverlap: boolean;
+  readonly keepsNear: boolean;
+}
+
+/** The rows of answers, and what was left out. */
+export interface AnswerRows {
+  readonly rows: object[];
+  readonly skipped: Skipped;
+  readonly near: LikeRows;
+  readonly overlap: (LikeRows & { readonly dataset: string; readonly isWhole: boolean }) | null;
+  /** Whether there are more answers than are read. */
+  readonly isCapped: boolean;
+}
+
 /**
  * Collects rows of answers, each once.
  * @returns what takes answers, and what it made of them.
  */
-function createAnswerRows(kind: RowKind) {
+function createAnswerRows(kind: RowKind, { validation, keepsOverlap, keepsNear }: Alike) {
   const seen = new Set<string>();
   const rows: object[] = [];
   const skipped = Object.fromEntries(skipReasonNames.map((reason) => [reason, 0])) as Skipped;
+  const comparison = createRowComparison(validation);
+  /** Why a row is not made; `null` if it is. */
+  function refusal(id: string, row: Record<string, unknown>): SkipReason | null {
+    const { completion_id: _id, model: _model, ...content } = row;
+    const text = JSON.stringify(content);
+    if (seen.has(text)) return 'duplicate';
+    seen.add(text);
+    if (comparison.isInValidation(id, row) && !keepsOverlap) return 'overlap';
+    return comparison.isNear(id, row) && !keepsNear ? 'near_duplicate' : null;
+  }
   return {
     rows,
     skipped,
+    found: comparison.found,
     add(answer: KeptAnswer): void {
       const row = rowOf(kind, answer);
-      const {
-        completion_id: _id,
-        model: _model,
-        ...content
-      } = (typeof row === 'string' ? {} : row) as Record<string, unknown>;
-      const text = JSON.stringify(content);
-      const reason = typeof row === 'string' ? row : seen.has(text) ? 'duplicate' : null;
+      const reason = typeof row === 'string' ? row : refusal(answer.id, row as Record<string, unknown>);
       if (reason !== null) skipped[reason] += 1;
-      else {
-        seen.add(text);
-        rows.push(row as object);
-      }
+      else rows.push(row as object);
     },
   };
 }
@@ -111,17 +134,20 @@ export async function rowsOfAnswers(
   kind: RowKind,
   filter: Pick<AnswerFilter, 'model' | 'rating' | 'search' | 'metadata' | 'ids'>,
   isOver: () => boolean,
-): Promise<{ readonly rows: object[]; readonly skipped: Skipped }> {
-  const { rows, skipped, add } = createAnswerRows(kind);
+  alike: Alike = { validation: null, keepsOverlap: true, keepsNear: true },
+): Promise<AnswerRows> {
+  const { rows, skipped, add, found } = createAnswerRows(kind, alike);
   let after: string | undefined;
+  let isCapped = false;
   for (let read = 0; read < mostAnswers; ) {
     // What is deleted meanwhile ends the list.
     const page = traffic.list({ ...filter, after, limit: pageAnswers, order: 'asc' });
     for (const answer of page?.answers ?? []) add(answer);
     read += page?.answers.length ?? 0;
     after = page?.answers.at(-1)?.id;
-    if (!page?.hasMore || isOver()) break;
+    isCapped = page?.hasMore ?? false;
+    if (!isCapped || isOver()) break;
     await setImmediate();
   }
-  return { rows, skipped };
+  return { rows, skipped, isCapped, ...found() };
 }

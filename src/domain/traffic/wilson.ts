@@ -19,7 +19,9 @@ export function wilson(successes: number, trials: number): Share | null {
   const scale = 1 + z ** 2 / trials;
   const center = (share + z ** 2 / (2 * trials)) / scale;
   const half = (z / scale) * Math.sqrt((share * (1 - share)) / trials + z ** 2 / (4 * trials ** 2));
-  return { share, low: Math.max(0, center - half), high: Math.min(1, center + half) };
+  // Rounding would leave these just beside the ends.
+  const [low, high] = [successes === 0 ? 0 : center - half, successes === trials ? 1 : center + half];
+  return { share, low, high };
 }
 
 /**

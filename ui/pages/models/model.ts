@@ -15,6 +15,7 @@ import { tellDeletion } from '../../state/tell-deletion.ts';
 import { deletion } from '../../views/deletion.ts';
 import '../../views/identity.ts';
 import '../../views/export/model-export.ts';
+import '../../views/lineage/answers-as.ts';
 import './model-files.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { settingsTable } from '../../settings/settings-table.ts';
@@ -170,7 +171,7 @@ export class ModelPage extends LightElement {
             .of=${lineage}
             @identified=${({ detail: named }: CustomEvent<Identity>) => this._identify(named)}
           ></hone-identity>
-          <p class="muted">Its name in the API is ${nameText(lineage.name)}.</p>
+          <p class="muted">Its name in the API is ${nameText(lineage.name)}.<hone-answers-as model=${lineage.name}></hone-answers-as></p>
         </div>
         <div class="actions">
           ${exportBadge(lineage)}

@@ -44,6 +44,7 @@ const pages: readonly Entry[] = [
   page('Runs', '/training/runs'),
   page('Models', '/models', 'Trained models'),
   page('Base models', '/models/base', 'Download, delete'),
+  page('Aliases', '/models/aliases', 'Names that move, A/B comparison'),
   page('Datasets', '/datasets'),
   page('Playground', '/playground', 'Chat with a model'),
   page('Traffic', '/traffic', 'Kept answers, ratings, corrections'),

@@ -1,10 +1,11 @@
 import * as v from 'valibot';
 import type { Services } from '../../../domain/services.ts';
-import { rowsOfAnswers, skipReasonNames, skipReasons } from '../../../domain/traffic/answer-rows.ts';
+import { skipReasonNames, skipReasons } from '../../../domain/traffic/answer-rows.ts';
 import { refusalOf } from '../../../faults.ts';
 import { route } from '../../../http/route.ts';
-import { refused, tag } from '../common.ts';
-import { rowsBody, skipped as skippedCounts } from '../traffic/schemas.ts';
+import { errorBody, refused, tag } from '../common.ts';
+import { makeRows, presentAlike } from '../traffic/make-rows.ts';
+import { alike, rowsBody, skipped as skippedCounts } from '../traffic/schemas.ts';
 import { presentStored } from './presenters.ts';
 import { tooManyUploads } from './responses.ts';
 import { stored } from './schemas.ts';
@@ -23,13 +24,15 @@ export function answerRoutes({ datasets, traffic }: Services) {
         200: {
           description:
             'The dataset, with the number of rows that were added and of answers that were not, by their reasons',
-          schema: v.object({ ...stored.entries, added: v.number(), skipped: skippedCounts }),
+          schema: v.object({ ...stored.entries, added: v.number(), skipped: skippedCounts, ...alike }),
         },
         400: refused,
+        404: { description: 'Validation dataset not found', schema: errorBody },
         503: tooManyUploads,
       },
-      handle: async ({ params, body: { kind, ...filter }, exchange }) => {
-        const { rows, skipped } = await rowsOfAnswers(traffic, kind, filter, () => exchange.aborted);
+      handle: async ({ params, body, exchange }) => {
+        const made = await makeRows({ datasets, traffic }, body, () => exchange.aborted);
+        const { rows, skipped } = made;
         if (rows.length === 0) {
           const why = skipReasonNames
             .filter((reason) => skipped[reason] > 0)
@@ -38,7 +41,7 @@ export function answerRoutes({ datasets, traffic }: Services) {
           throw refusalOf('kind', `No row can be made: ${words}`);
         }
         const dataset = await datasets.addRows(params.name, rows);
-        return { ...presentStored(dataset), added: rows.length, skipped };
+        return { ...presentStored(dataset), added: rows.length, skipped, ...presentAlike(made) };
       },
     }),
   ];

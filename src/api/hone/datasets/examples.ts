@@ -1,3 +1,5 @@
+import { compared } from '../traffic/examples.ts';
+
 export const row = { input: 'Where is my parcel?', output: 'Shipping: We will trace your parcel today.' };
 const stored = {
   filename: 'support.jsonl',
@@ -64,7 +66,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/datasets/{name}/answers': {
     ...stored,
     added: 12,
-    skipped: { no_correction: 3, unrated: 0, rated_down: 0, cut_off: 0, no_text: 0, duplicate: 1 },
+    ...compared,
   },
   'PATCH /api/datasets/{name}/rows': edited,
   'PATCH /api/datasets/{name}/flags': edited,

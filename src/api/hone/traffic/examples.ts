@@ -9,6 +9,36 @@ const answered = {
 };
 const message = { reasoning: null, calls: [], call_id: null };
 
+/** What answers left out, and what rows are like. */
+export const compared = {
+  skipped: {
+    no_correction: 0,
+    unrated: 0,
+    rated_down: 0,
+    cut_off: 0,
+    no_text: 0,
+    duplicate: 1,
+    near_duplicate: 0,
+    overlap: 1,
+  },
+  near_duplicates: { rows: 0, compared_rows: 13, examples: [] },
+  overlap: {
+    dataset: 'held-out.jsonl',
+    rows: 1,
+    compared_rows: 50,
+    examples: [
+      {
+        completion_id: answered.id,
+        text: 'where is my parcel',
+        like: 'Where is my parcel?',
+        similarity: 1,
+      },
+    ],
+    complete: true,
+  },
+  capped: false,
+};
+
 /** An answer of each route, for the OpenAPI document. */
 export const examples: Readonly<Record<string, unknown>> = {
   'GET /api/traffic': {
@@ -48,6 +78,6 @@ export const examples: Readonly<Record<string, unknown>> = {
   },
   'POST /api/traffic/rows': {
     rows: 12,
-    skipped: { no_correction: 0, unrated: 0, rated_down: 0, cut_off: 0, no_text: 0, duplicate: 1 },
+    ...compared,
   },
 };

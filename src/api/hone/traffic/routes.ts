@@ -1,15 +1,15 @@
 import type { Services } from '../../../domain/services.ts';
-import { rowsOfAnswers } from '../../../domain/traffic/answer-rows.ts';
 import { AppError } from '../../../errors.ts';
 import { route } from '../../../http/route.ts';
 import { errorBody, refused, tag } from '../common.ts';
+import { makeRows, presentAlike } from './make-rows.ts';
 import { presentDetail, presentSummary } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const dayMs = 86_400_000;
 
 /** The answers that clients asked to keep, as the page shows them; `/v1/chat/completions` changes and deletes them. */
-export function trafficRoutes({ accessKeys, traffic }: Services) {
+export function trafficRoutes({ accessKeys, datasets, traffic }: Services) {
   return [
     route({
       method: 'GET',
@@ -69,10 +69,14 @@ export function trafficRoutes({ accessKeys, traffic }: Services) {
       summary: 'Count the rows that kept answers would make, and the answers that would make none',
       body: s.rowsBody,
       bodyExample: { kind: 'preference', rating: 'corrected' },
-      responses: { 200: { description: 'The numbers', schema: s.rowCounts }, 400: refused },
-      handle: async ({ body: { kind, ...filter }, exchange }) => {
-        const { rows, skipped } = await rowsOfAnswers(traffic, kind, filter, () => exchange.aborted);
-        return { rows: rows.length, skipped };
+      responses: {
+        200: { description: 'The numbers', schema: s.rowCounts },
+        400: refused,
+        404: { description: 'Validation dataset not found', schema: errorBody },
+      },
+      handle: async ({ body, exchange }) => {
+        const made = await makeRows({ datasets, traffic }, body, () => exchange.aborted);
+        return { rows: made.rows.length, skipped: made.skipped, ...presentAlike(made) };
       },
     }),
   ];

@@ -23,6 +23,8 @@ export const listQuery = v.strictObject({
   limit: wholeNumber(50, mostListed, 'The most answers.'),
 });
 
+const keepOrLeave = v.picklist(['keep', 'leave_out'], 'must be keep or leave_out');
+
 /** Which answers become rows, and of what kind. */
 export const rowsBody = v.strictObject({
   kind: v.picklist(rowKinds, `must be one of ${rowKinds.join(', ')}`),
@@ -30,6 +32,12 @@ export const rowsBody = v.strictObject({
   metadata: v.optional(v.intersect([v.record(v.string(), v.string()), notList])),
   /** Only these answers. */
   ids: v.optional(v.pipe(v.array(text), v.maxLength(mostIds, `must be at most ${mostIds}`))),
+  /** Rows that are nearly the same as an earlier one: 0.8 of their runs of eight characters. */
+  near_duplicates: v.optional(keepOrLeave, 'keep'),
+  /** A dataset whose questions are looked for in the rows. */
+  validation_dataset: v.optional(text),
+  /** Rows that ask what the validation dataset does. */
+  overlap: v.optional(keepOrLeave, 'leave_out'),
 });
 
 const count = v.number();
@@ -40,7 +48,37 @@ export const skipped = v.object(
     typeof count
   >,
 );
-export const rowCounts = v.object({ rows: count, skipped });
+/** Rows that are like others, whether they are left out or not. */
+const like = {
+  rows: count,
+  /** Those that they were compared with; memory is bounded. */
+  compared_rows: count,
+  examples: v.array(
+    v.object({
+      completion_id: v.string(),
+      /** The beginning of what was compared, without the system prompt. */
+      text: v.string(),
+      like: v.string(),
+      similarity: count,
+    }),
+  ),
+};
+/** What rows are like, of all that would be made. */
+export const alike = {
+  near_duplicates: v.object(like),
+  /** `null` without a validation dataset. */
+  overlap: v.nullable(
+    v.object({
+      dataset: v.string(),
+      ...like,
+      /** Whether all rows of that dataset were compared. */
+      complete: v.boolean(),
+    }),
+  ),
+  /** Whether there are more answers than the oldest 20,000, of which rows are made. */
+  capped: v.boolean(),
+};
+export const rowCounts = v.object({ rows: count, skipped, ...alike });
 
 const answered = {
   id: v.string(),

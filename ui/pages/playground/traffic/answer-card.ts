@@ -1,12 +1,11 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { KeptAnswer } from '../../../api/types.ts';
-import { formatCount, formatMoment, formatNumber } from '../../../elements/format.ts';
+import { formatCount, formatLatency, formatMoment, formatNumber } from '../../../elements/format.ts';
 import { jsonView } from '../../../elements/json-view.ts';
 import { figure, nameText } from '../../../elements/parts.ts';
 import type { AnswerActions } from '../answer-view.ts';
 import { exchangeView } from '../exchange-view.ts';
 import { conversationOf } from './exchanges.ts';
-import { formatLatency } from './rating-words.ts';
 
 const noActions: AnswerActions = {
   rate: null,

@@ -1,10 +1,10 @@
 import { html, type TemplateResult } from 'lit';
 import type { KeptSummary } from '../../../api/types.ts';
 import { type Child, keyedRow } from '../../../elements/child.ts';
-import { formatAgo, formatCount, formatMoment } from '../../../elements/format.ts';
+import { formatAgo, formatCount, formatLatency, formatMoment } from '../../../elements/format.ts';
 import { nameText } from '../../../elements/parts.ts';
 import type { ChosenEntries } from '../../../views/lists/chosen-entries.ts';
-import { formatLatency, ratingBadges } from './rating-words.ts';
+import { ratingBadges } from './rating-words.ts';
 
 /** The kept answers, each with a box that selects it and a link that shows it. @param pathOf the address that shows one. */
 export function answerList(options: {

@@ -1,7 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RatingFilter } from '../../../../src/contract/graders/feedback.ts';
 import type { KeptSummary } from '../../../api/types.ts';
-import { formatCount, formatNumber } from '../../../elements/format.ts';
 
 /** What the answers can be filtered by that people have said of them. */
 export const ratingOptions = [
@@ -21,7 +20,3 @@ export const ratingBadges = ({
       ? nothing
       : html`<span class="badge" data-state=${rating === 'up' ? 'completed' : 'failed'}>${rating === 'up' ? 'good' : 'bad'}</span>`
   } ${corrected ? html`<span class="badge" data-state="running">corrected</span>` : nothing}`;
-
-/** How long an answer took. */
-export const formatLatency = (milliseconds: number): string =>
-  milliseconds < 1000 ? `${formatCount(milliseconds)} ms` : `${formatNumber(milliseconds / 1000)} s`;

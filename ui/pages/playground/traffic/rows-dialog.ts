@@ -3,8 +3,8 @@ import { customElement, property, state } from 'lit/decorators.js';
 import type { RowShape } from '../../../../src/contract/rows.ts';
 import type { ServiceError } from '../../../api/request.ts';
 import { type AnswerRowsBody, service } from '../../../api/service.ts';
-import { selectField, textField } from '../../../elements/fields.ts';
-import { formatCount } from '../../../elements/format.ts';
+import { checkField, selectField, textField } from '../../../elements/fields.ts';
+import { formatCount, formatPercent } from '../../../elements/format.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../../elements/parts.ts';
 import { Action } from '../../../state/action.ts';
@@ -47,6 +47,8 @@ const reasons: Readonly<Record<keyof Counts['skipped'], string>> = {
   cut_off: 'cut off at the limit of tokens',
   no_text: 'empty, or equal to their correction',
   duplicate: 'the same as another',
+  near_duplicate: 'nearly the same as another',
+  overlap: 'with a question of the validation dataset',
 };
 const ending = '.jsonl';
 
@@ -61,6 +63,10 @@ export class AnswerRows extends LightElement {
   /** A dataset that is there; empty for a new one. */
   @state() private _chosen = '';
   @state() private _name = 'answers';
+  /** The dataset that models are measured on; empty for none. */
+  @state() private _validation = '';
+  @state() private _keepsOverlap = false;
+  @state() private _keepsNear = true;
   @state() private _counts: Counts | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _made: { readonly name: string; readonly added: number; readonly rows: number } | null =
@@ -84,7 +90,13 @@ export class AnswerRows extends LightElement {
   }
 
   private get _body(): AnswerRowsBody {
-    return { ...this.of, kind: this._kind };
+    return {
+      ...this.of,
+      kind: this._kind,
+      near_duplicates: this._keepsNear ? 'keep' : 'leave_out',
+      validation_dataset: this._validation === '' ? undefined : this._validation,
+      overlap: this._keepsOverlap ? 'keep' : 'leave_out',
+    };
   }
 
   private async _count(): Promise<void> {
@@ -169,7 +181,7 @@ export class AnswerRows extends LightElement {
             })
           : nothing
       }
-      ${this._counted()}
+      ${this._comparison()} ${this._counted()}
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not make the rows', this._action.error)}
       <div class="row end">
         <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
@@ -180,10 +192,46 @@ export class AnswerRows extends LightElement {
     </form>`;
   }
 
+  private _comparison(): TemplateResult {
+    const names = (datasets.value.value ?? []).map(({ filename }) => [filename, filename] as const);
+    const { near_duplicates: near, overlap } = this._counts ?? {};
+    const recount = (change: () => void) => {
+      change();
+      void this._count();
+    };
+    const leaveNear = checkField('Leave out near duplicates', !this._keepsNear, (on) =>
+      recount(() => {
+        this._keepsNear = !on;
+      }),
+    );
+    const leaveOverlap = checkField('Leave out rows with a question of it', !this._keepsOverlap, (on) =>
+      recount(() => {
+        this._keepsOverlap = !on;
+      }),
+    );
+    return html`${selectField(
+      {
+        name: 'Validation dataset',
+        id: 'rows-validation',
+        value: this._validation,
+        choices: names,
+        empty: 'None to compare with',
+      },
+      (name) =>
+        recount(() => {
+          this._validation = name;
+        }),
+    )}
+    ${this._validation === '' ? nothing : leaveOverlap} ${leaveNear}
+    ${near === undefined ? nothing : likeView(['is nearly the same as another row', 'are nearly the same as another row'], near)}
+    ${overlap == null ? nothing : likeView([`has a question of ${overlap.dataset}`, `have a question of ${overlap.dataset}`], overlap)}
+    ${overlap == null || overlap.complete ? nothing : html`<p class="hint">Only ${formatCount(overlap.compared_rows)} rows of ${nameText(overlap.dataset)} were compared.</p>`}`;
+  }
+
   private _counted(): TemplateResult {
     if (this._error !== null) return serviceErrorPanel('Could not count the rows', this._error);
     if (this._counts === null) return html`<p class="hint" role="status">Counting…</p>`;
-    const { rows, skipped } = this._counts;
+    const { rows, skipped, capped } = this._counts;
     const without = Object.entries(skipped).filter(([, count]) => count > 0) as [
       keyof typeof skipped,
       number,
@@ -195,6 +243,7 @@ export class AnswerRows extends LightElement {
           ? nothing
           : html`<p class="hint">Left out: ${without.map(([reason, count]) => `${formatCount(count)} ${reasons[reason]}`).join(', ')}.</p>`
       }
+      ${capped ? html`<p class="hint">Rows are made of the oldest 20,000 answers. Filter them to reach the others.</p>` : nothing}
     </div>`;
   }
 
@@ -209,6 +258,25 @@ export class AnswerRows extends LightElement {
         <button type="button" class="primary" @click=${() => this._train(name)}>New training with it</button>
       </div>`;
   }
+}
+
+/** How many rows are like others, and what a few of these are like. */
+function likeView(
+  words: readonly [one: string, many: string],
+  { rows, examples }: Counts['near_duplicates'],
+): TemplateResult | typeof nothing {
+  if (rows === 0) return nothing;
+  return html`<details class="fold bare">
+    <summary>${formatCount(rows)} ${rows === 1 ? `row ${words[0]}` : `rows ${words[1]}`}</summary>
+    <ul class="list">
+      ${examples.map(
+        ({ text, like, similarity }) => html`<li class="column">
+          <span class="wrap"><bdi>${text}</bdi></span>
+          <span class="wrap muted">${formatPercent(similarity)} like: <bdi>${like}</bdi></span>
+        </li>`,
+      )}
+    </ul>
+  </details>`;
 }
 
 declare global {
