@@ -16,6 +16,7 @@ from trainer.export.exported_model import Model
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
+from trainer.export.importance.of_model import Importance, importance_of, publish_importance
 from trainer.export.kept import Kept
 from trainer.export.merge import adapter as adapters
 from trainer.export.merge import weights, whole_model
@@ -33,6 +34,7 @@ from trainer.model.config import complete_config
 from trainer.model.tokenizer import adds_bos, load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import IMPORTANCE_QUANTIZATIONS
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
@@ -85,8 +87,9 @@ def _make(
     model = _read(job, scratch, trained)
     # Types that the converter writes come first: the others are quantized from one of them.
     quantizations = sorted(quantizations, key=lambda name: name not in DIRECT_TYPES)
-    made = Outcome()
-    files = _write_files(model, quantizations, made)
+    importance = importance_of(model)
+    made = Outcome(importance_tokens=None if importance is None else importance.tokens)
+    files = _write_files(model, quantizations, made, importance)
     results = _verify_files(model, files, made, None if trained is None else trained["step"])
     job.beat_or_stop()
     adapter_gguf = None
@@ -103,6 +106,8 @@ def _make(
     verification = publish(
         job, scratch, ggufs, results, adapter_gguf, vision_file, model.template, model.tokenizer
     )
+    if importance is not None and files:
+        publish_importance(job, importance)
     made.failures = {name: made.failures[name] for name in quantizations}
     return made.fields(), verification
 
@@ -151,8 +156,10 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     return Model(job, scratch, source, template, tokenizer, known, tensors, adapter, made)
 
 
-def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[str, Path]:
-    """Writes a file of each type; `made` records those that fail."""
+def _write_files(
+    model: Model, quantizations: list[str], made: Outcome, importance: Importance | None
+) -> dict[str, Path]:
+    """Writes a file of each type, small ones by the `importance`; `made` records those that fail."""
     job = model.job
     files: dict[str, Path] = {}
 
@@ -173,7 +180,8 @@ def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[
         if not intermediate.exists():
             merge_into(intermediate, lossless_type(model.tensors))
         progress = job.track("quantize", name)
-        node_tools.quantize(model.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
+        by = importance.path if importance and name in IMPORTANCE_QUANTIZATIONS else None
+        node_tools.quantize(model.tools.quantize, intermediate, path, name, progress, job.beat_or_stop, by)
 
     for name in quantizations:
         path = model.scratch / f"model-{name}.gguf"

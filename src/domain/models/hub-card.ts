@@ -1,4 +1,6 @@
+import { basename } from 'node:path';
 import { chosenText } from '../../contract/models/chosen-text.ts';
+import { importanceText } from '../../contract/models/importance-text.ts';
 import type { Parent } from '../job-record/job.ts';
 import { codeBlock, codeSpan, plainLines, quoted } from './hub-card-text.ts';
 import { parentIn, withoutParent } from './merged-base.ts';
@@ -140,10 +142,10 @@ function files({ model, ggufs, vision, hasModelfile }: CardFacts): string {
     isWhole
       ? '| `model.safetensors`, `config.json` | the model, all of whose weights were trained, with its tokenizer |'
       : '| `adapter_model.safetensors`, `adapter_config.json` | the LoRA adapter, with its tokenizer |',
-    ...ggufs.map(
-      (name) =>
-        `| ${codeSpan(name)} | ${isWhole ? 'the model in' : 'base and adapter merged into'} one file, for llama.cpp |`,
-    ),
+    ...ggufs.map((name) => {
+      const what = `${isWhole ? 'the model in' : 'base and adapter merged into'} one file, for llama.cpp`;
+      return `| ${codeSpan(name)} | ${[what, importanceOf(model, name)].filter(Boolean).join('; ')} |`;
+    }),
     ...(vision === null
       ? []
       : [
@@ -151,6 +153,12 @@ function files({ model, ggufs, vision, hasModelfile }: CardFacts): string {
         ]),
     ...(hasModelfile ? ['| `Modelfile` | with which Ollama runs the merged file as it was trained |'] : []),
   ].join('\n');
+}
+
+/** How the GGUF file of this name was quantized, if by an importance matrix. */
+function importanceOf({ artifacts, export: made }: Model, name: string): string {
+  const type = artifacts.find(({ kind, path }) => kind === 'gguf' && basename(path) === name)?.quantization;
+  return importanceText(made.files.find(({ quantization }) => quantization === type) ?? {});
 }
 
 /** Names and values as a table, without empty values. */

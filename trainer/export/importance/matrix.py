@@ -59,7 +59,10 @@ def write_matrix(
     """
     columns = _by_tensor(record, dict(tensors))
     spread = {
-        name: _Spread(**{each.name: getattr(stored, each.name) for each in fields(StoredTensor)}, columns=columns.get(name))
+        name: _Spread(
+            **{each.name: getattr(stored, each.name) for each in fields(StoredTensor)},
+            columns=columns.get(name),
+        )
         for name, stored in tensors.items()
     }
     found: dict[str, np.ndarray] = {}
@@ -102,7 +105,7 @@ def _by_tensor(record: Record, tensors: dict[str, StoredTensor]) -> dict[str, Te
 
 
 def _rows_of(name: str, info: TensorInfo) -> dict[str, np.ndarray]:
-    """The importances (experts, columns) of a planned matrix; nothing where it has none, or where its rows are
+    """The importances (experts, columns) of a planned matrix; none where it has none, or its rows are
     no longer alike."""
     import numpy as np
 

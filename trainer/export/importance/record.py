@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from torch.nn import Linear, Module
     from transformers import PreTrainedModel
 
-# Most rows, tokens of one of them, and tokens of all together.
-ROWS = 64
+# Most tokens of a row, and of all together.
 LONGEST = 512
 TOKENS = 8192
 # Tokens that are computed at a time.
@@ -116,7 +115,9 @@ def _layers(model: PreTrainedModel) -> Iterator[tuple[str, Linear]]:
     adapters: set[int] = set()
     for module in model.modules():
         if isinstance(module, BaseTunerLayer):
-            own = {id(each) for each in module.modules()} - {id(each) for each in module.get_base_layer().modules()}
+            own = {id(each) for each in module.modules()} - {
+                id(each) for each in module.get_base_layer().modules()
+            }
             adapters |= own
     outputs = model.get_output_embeddings()
     left_out = {id(each) for each in outputs.modules()} if outputs is not None else set()
@@ -128,7 +129,7 @@ def _layers(model: PreTrainedModel) -> Iterator[tuple[str, Linear]]:
 def _parts(rows: Sequence[list[int]]) -> Iterator[list[list[int]]]:
     """The rows within the limits, at least BATCH tokens together but for the last."""
     left, part, size = TOKENS, [], 0
-    for row in rows[:ROWS]:
+    for row in rows:
         tokens = row[: min(LONGEST, left)]
         if not tokens:
             continue
