@@ -105,8 +105,8 @@ def _by_tensor(record: Record, tensors: dict[str, StoredTensor]) -> dict[str, Te
 
 
 def _rows_of(name: str, info: TensorInfo) -> dict[str, np.ndarray]:
-    """The importances (experts, columns) of a planned matrix; none where it has none, or its rows are
-    no longer alike."""
+    """The importances (experts, columns) of a planned matrix; none where it has none, or its rows are no
+    longer alike."""
     import numpy as np
 
     chunks = chunks_of(info.tensor)
