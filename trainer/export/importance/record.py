@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Most tokens of a row, and of all together.
 LONGEST = 512
-TOKENS = 8192
+TOKENS = 4096
 # Tokens that are computed at a time.
 BATCH = 1024
 
