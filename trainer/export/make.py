@@ -90,7 +90,7 @@ def _make(
     importance = importance_of(model)
     made = Outcome(importance_tokens=None if importance is None else importance.tokens)
     files = _write_files(model, quantizations, made, importance)
-    results = _verify_files(model, files, made, None if trained is None else trained["step"])
+    results = _verify_files(model, files, made, None if trained is None else trained["step"], importance)
     job.beat_or_stop()
     adapter_gguf = None
     if not (job.artifacts / "adapter.gguf").exists():
@@ -202,14 +202,14 @@ def _intermediate(model: Model, files: dict[str, Path]) -> Path:
 
 
 def _verify_files(
-    model: Model, files: dict[str, Path], made: Outcome, step: int | None
+    model: Model, files: dict[str, Path], made: Outcome, step: int | None, importance: Importance | None
 ) -> dict[str, Figures]:
     """Verifies the files; `made` records what became of each. Returns the figures of those that are right.
 
     At `step`, if given, the first of them answers the prompts of the training: the playground has it.
     """
     job, known = model.job, model.known
-    exact = _check_exactly(model, files)
+    exact = _check_exactly(model, files, importance)
     reference = load_reference(job)
     results: dict[str, Figures] = {}
     for name, path in files.items():
@@ -226,7 +226,7 @@ def _verify_files(
     return results
 
 
-def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
+def _check_exactly(model: Model, files: dict[str, Path], importance: Importance | None) -> dict[str, Exact]:
     """Compares all tensors and metadata of the files with the model's, and of what they were made from."""
     between = _intermediate(model, files)
     kind = next((kind for kind in ("F32", "F16") if files.get(kind) == between), lossless_type(model.tensors))
@@ -245,6 +245,11 @@ def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
             model.job.artifacts / "adapter",
             model.scratch,
             model.job.track("verify", "comparing every tensor"),
+            {
+                path.name: importance.columns
+                for name, path in files.items()
+                if importance and name in IMPORTANCE_QUANTIZATIONS
+            },
         )
     except Stopped:
         raise

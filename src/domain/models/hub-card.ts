@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import { chosenText } from '../../contract/models/chosen-text.ts';
 import { importanceText } from '../../contract/models/importance-text.ts';
 import type { Parent } from '../job-record/job.ts';
@@ -155,11 +154,12 @@ function files({ model, ggufs, vision, hasModelfile }: CardFacts): string {
   ].join('\n');
 }
 
+/** The type in the name of a GGUF file. */
+const typeIn = (name: string): string | undefined => /-([A-Za-z0-9_]+)\.gguf$/.exec(name)?.[1];
+
 /** How the GGUF file of this name was quantized, if by an importance matrix. */
-function importanceOf({ artifacts, export: made }: Model, name: string): string {
-  const type = artifacts.find(({ kind, path }) => kind === 'gguf' && basename(path) === name)?.quantization;
-  return importanceText(made.files.find(({ quantization }) => quantization === type) ?? {});
-}
+const importanceOf = ({ export: made }: Model, name: string): string =>
+  importanceText(made.files.find(({ quantization }) => quantization === typeIn(name)) ?? {});
 
 /** Names and values as a table, without empty values. */
 function table(heading: string, values: Readonly<Record<string, unknown>>, otherwise = ''): string {
@@ -192,7 +192,7 @@ function usage(facts: CardFacts): string[] {
   const name = repository.split('/')[1] as string;
   const gguf = ggufs[0];
   const download = `hf download ${repository} --local-dir ${name}`;
-  const quantization = gguf === undefined ? null : /-([A-Za-z0-9_]+)\.gguf$/.exec(gguf)?.[1];
+  const quantization = gguf === undefined ? null : typeIn(gguf);
   const body = quoted({ model: model.name, messages: [{ role: 'user', content: prompt }] });
   const hone = [
     '### Hone',

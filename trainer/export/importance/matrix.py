@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from trainer.export.gguf.convert import Converter
 
 NAME = "importance.gguf"
+# The least importance of a column, as a share of the mean: its inputs may be zero in the measured rows alone.
+LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,10 @@ def write_matrix(
     convert_model: Callable[..., None],
     destination: Path,
     on_progress: Callable[[float], None],
-) -> int:
+) -> dict[str, np.ndarray]:
     """Writes `destination` in the format of llama.cpp's tools/imatrix/imatrix.cpp: of each matrix the sums of
-    the squares of its inputs and the number of tokens, for each expert. Returns how many matrices it has;
-    without any nothing is written.
+    the squares of its inputs and the number of tokens, for each expert. Returns the means (experts, columns)
+    by the names of the matrices; without any nothing is written.
 
     `convert_model` is `convert` for the model with these `tensors`.
     """
@@ -86,7 +88,7 @@ def write_matrix(
     )
     if found:
         _write(found, record.tokens, destination)
-    return len(found)
+    return found
 
 
 def _by_tensor(record: Record, tensors: dict[str, StoredTensor]) -> dict[str, Tensor]:
@@ -115,7 +117,8 @@ def _rows_of(name: str, info: TensorInfo) -> dict[str, np.ndarray]:
     first = np.ascontiguousarray(matrices[:, 0], np.float32)
     if not np.isfinite(first).all() or not (first == matrices[:, -1]).all():
         return {}
-    return {name: first}
+    # llama.cpp makes blocks zero whose columns are all without importance.
+    return {name: np.maximum(first, np.float32(LEAST) * first.mean(1, keepdims=True))}
 
 
 def _write(found: Mapping[str, np.ndarray], tokens: int, destination: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.export import outcome
 from trainer.export.exported_model import Model
@@ -14,13 +15,18 @@ from trainer.export.publish import move
 from trainer.protocol.context import JobContext
 from trainer.protocol.stop import Stopped
 
+if TYPE_CHECKING:
+    import numpy as np
+
 
 @dataclass(frozen=True)
 class Importance:
-    """The matrix in the file `path`, of so many `tokens`."""
+    """The matrix in the file `path`, of so many `tokens`; `columns` is what it has of each matrix, (experts,
+    columns)."""
 
     path: Path
     tokens: int
+    columns: dict[str, np.ndarray]
 
 
 def importance_of(model: Model) -> Importance | None:
@@ -33,8 +39,9 @@ def importance_of(model: Model) -> Importance | None:
     try:
         recorded = record.read(kept)
         progress = job.track("convert", "which weights matter")
-        if write_matrix(recorded, model.tensors, model.convert, path, progress) > 0:
-            return Importance(path, recorded.tokens)
+        columns = write_matrix(recorded, model.tensors, model.convert, path, progress)
+        if columns:
+            return Importance(path, recorded.tokens, columns)
         why = "llama.cpp has its matrices in another form"
     except Stopped:
         raise

@@ -57,7 +57,7 @@ def test_is_the_mean_of_squared_inputs_and_has_the_names_of_the_file(tmp_path: P
         assert torch.allclose(found.means[name], plain, rtol=1e-3, atol=1e-7), name
 
     out = tmp_path / "importance.gguf"
-    assert write(base, tmp_path, found, out) > 0
+    assert write(base, tmp_path, found, out)
     # The converter's own package is imported first.
     from gguf import GGUFReader
 
@@ -69,7 +69,7 @@ def test_is_the_mean_of_squared_inputs_and_has_the_names_of_the_file(tmp_path: P
     assert len(read) == 2 * len(found.means)
 
 
-def write(base: Path, scratch: Path, found: record.Record, out: Path) -> int:
+def write(base: Path, scratch: Path, found: record.Record, out: Path) -> dict[str, Any]:
     """`write_matrix` for the base model."""
     source = scratch / "source"
     source.mkdir()
@@ -150,3 +150,24 @@ def _data(path: Path) -> dict[str, bytes]:
     from gguf import GGUFReader
 
     return {tensor.name: tensor.data.tobytes() for tensor in GGUFReader(path).tensors}
+
+
+def test_the_check_weighs_errors_and_still_notices_wrong_weights(tmp_path: Path) -> None:
+    import numpy as np
+
+    from trainer.export.verification.block_error import LAYOUTS, block_limits, weighted
+
+    made = np.random.default_rng(3)
+    weights = made.standard_normal((8, 512), np.float32)
+    importance = np.where(np.arange(512) % 16 == 0, np.float32(1000), np.float32(1)) * np.ones((8, 1))
+    for kind, layout in LAYOUTS.items():
+        limits = block_limits(kind, weights.reshape(-1))
+        # Far off where it does not matter, and exact where it does.
+        errors = np.where(importance > 1, 0, 0.5 * weights)
+        found, allowed = weighted(kind, weights, errors, limits, importance)
+        assert found.shape == allowed.shape == (weights.size // layout.whole,)
+        assert (found <= allowed).all(), kind
+        # Other weights in the place of these.
+        found, allowed = weighted(kind, weights, weights[::-1] - weights, limits, importance)
+        assert (found > allowed).any(), kind
+        assert np.sqrt((found**2).sum() / (allowed**2).sum()) > 1.5 / np.sqrt(12), kind
