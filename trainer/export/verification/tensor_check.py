@@ -75,7 +75,8 @@ def difference(
             layout = LAYOUTS[kind.name]
             limits = block_limits(kind.name, flat) + lost
             roots, size = np.sqrt(np.square(error).reshape(-1, layout.block).mean(1)), layout.block
-            if importance is not None:
+            # Q8_0, which some tensors of small files have, takes no importance.
+            if importance is not None and kind.name != "Q8_0":
                 at = np.arange(start, end) * len(importance) // rows
                 roots, limits = weighted(
                     kind.name, wanted.reshape(-1, columns), error, limits, importance[at]
