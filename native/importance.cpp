@@ -14,8 +14,8 @@ constexpr const char* kSums = ".in_sum2";
 constexpr const char* kCounts = ".counts";
 
 /// The numbers of a tensor of 32-bit floats; false where one is not finite, or below zero.
-bool ReadNumbers(const GgufFunctions& functions, const gguf_context* file, int64_t index, std::ifstream& stream,
-                 std::vector<float>& numbers) {
+bool ReadNumbers(const GgufFunctions& functions, const gguf_context* file, int64_t index,
+                 std::ifstream& stream, std::vector<float>& numbers) {
   if (functions.gguf_type(file, index) != GGML_TYPE_F32) return false;
   numbers.resize(functions.gguf_size(file, index) / sizeof(float));
   stream.seekg(static_cast<std::streamoff>(StartOfTensor(functions, file, index)));
@@ -34,15 +34,15 @@ bool Divide(std::vector<float>& sums, const std::vector<float>& counts) {
   const size_t columns = sums.size() / counts.size();
   for (size_t i = 0; i < sums.size(); ++i) {
     const float count = counts[i / columns];
-    // An expert that got no token has columns that matter alike, as in llama.cpp's tools/quantize/quantize.cpp.
+    // The columns of an expert that got no token matter alike (llama.cpp's tools/quantize/quantize.cpp).
     sums[i] = count > 0 ? sums[i] / count : 1;
   }
   return true;
 }
 
 Failure Bad(const std::string& what) {
-  return {"bad_importance",
-          "The importance matrix " + what + ". Remove its file to quantize without it, or export the model again."};
+  return {"bad_importance", "The importance matrix " + what +
+                                ". Remove its file to quantize without it, or export the model again."};
 }
 
 }  // namespace
@@ -69,8 +69,9 @@ Importance Importance::Read(const GgufFunctions& functions, const std::string& p
   const std::string suffix = kSums;
   for (int64_t i = 0; i < tensors; ++i) {
     const std::string full = functions.gguf_name(file.get(), i);
-    if (full.size() <= suffix.size() || full.compare(full.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
+    if (full.size() <= suffix.size()) continue;
     const std::string name = full.substr(0, full.size() - suffix.size());
+    if (full != name + suffix) continue;
     const auto counted = index_of.find(name + kCounts);
     std::vector<float> sums;
     std::vector<float> counts;

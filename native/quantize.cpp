@@ -286,7 +286,8 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
       if (outcome.failure) return outcome;
       const auto known = [&run](const std::string& name) { return run.bytes_of.count(name) > 0; };
       if (std::none_of(importance.names().begin(), importance.names().end(), known)) {
-        outcome.failure = {"bad_importance", "The importance matrix is of another model: it has none of its matrices."};
+        outcome.failure = {"bad_importance",
+                           "The importance matrix is of another model: it has none of its matrices."};
         return outcome;
       }
     }
