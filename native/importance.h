@@ -14,8 +14,8 @@ namespace hone {
 class Importance {
  public:
   /// Reads a file in the format of llama.cpp's `llama-imatrix` (tools/imatrix/imatrix.cpp): for each matrix
-  /// the sums of its squared inputs in `NAME.in_sum2` and the numbers of tokens in `NAME.counts`, one for each
-  /// of its experts. On failure `bad_importance` says what is wrong, and the result is empty.
+  /// the sums of its squared inputs in `NAME.in_sum2` and the numbers of tokens in `NAME.counts`, one for
+  /// each of its experts. On failure `bad_importance` says what is wrong, and the result is empty.
   static Importance Read(const GgufFunctions& functions, const std::string& path, Failure& failure);
 
   /// The names of its matrices.
