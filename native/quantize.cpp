@@ -1,8 +1,8 @@
 #include "quantize.h"
 
-#include <gguf.h>
 #include <llama.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -15,9 +15,12 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "delivery.h"
 #include "failure.h"
+#include "gguf-header.h"
+#include "importance.h"
 #include "library.h"
 
 namespace hone {
@@ -39,19 +42,12 @@ const std::map<std::string, llama_ftype>& Types() {
 }
 
 /// The engine's functions that quantization needs.
-struct Engine {
+struct Engine : GgufFunctions {
   decltype(&llama_backend_init) backend_init;
   decltype(&llama_model_quantize_default_params) default_params;
   decltype(&llama_model_quantize) quantize;
   decltype(&llama_log_get) log_get;
   decltype(&llama_log_set) log_set;
-  decltype(&gguf_init_from_file) gguf_open;
-  decltype(&gguf_free) gguf_close;
-  decltype(&gguf_get_n_tensors) gguf_tensors;
-  decltype(&gguf_get_tensor_name) gguf_name;
-  decltype(&gguf_get_tensor_size) gguf_size;
-  decltype(&gguf_get_tensor_offset) gguf_offset;
-  decltype(&gguf_get_data_offset) gguf_data_offset;
 };
 
 /// Serializes runs, because the engine's log callback is global to the process.
@@ -89,6 +85,7 @@ const Engine* OpenEngine(const std::string& llama_path, const std::string& base_
   take(base, engine.gguf_close, "gguf_free");
   take(base, engine.gguf_tensors, "gguf_get_n_tensors");
   take(base, engine.gguf_name, "gguf_get_tensor_name");
+  take(base, engine.gguf_type, "gguf_get_tensor_type");
   take(base, engine.gguf_size, "gguf_get_tensor_size");
   take(base, engine.gguf_offset, "gguf_get_tensor_offset");
   take(base, engine.gguf_data_offset, "gguf_get_data_offset");
@@ -103,6 +100,7 @@ const Engine* OpenEngine(const std::string& llama_path, const std::string& base_
 
 struct Request {
   std::string llama, base, input, output;
+  std::string importance;  // empty without one
   llama_ftype type = LLAMA_FTYPE_MOSTLY_F16;
   int threads = 1;
   bool requantize = false;
@@ -219,27 +217,6 @@ class LogCapture {
   Run& run_;
 };
 
-struct GgufCloser {
-  const Engine* engine;
-  void operator()(gguf_context* context) const { engine->gguf_close(context); }
-};
-using Gguf = std::unique_ptr<gguf_context, GgufCloser>;
-
-Gguf OpenGguf(const Engine& engine, const std::string& path) {
-  return Gguf(engine.gguf_open(path.c_str(), gguf_init_params{/*no_alloc=*/true, /*ctx=*/nullptr}),
-              GgufCloser{&engine});
-}
-
-/// The end of the last tensor in the file, as an offset in bytes.
-size_t EndOfData(const Engine& engine, const gguf_context* file) {
-  size_t end = engine.gguf_data_offset(file);
-  for (int64_t i = 0; i < engine.gguf_tensors(file); ++i) {
-    end = std::max(end,
-                   engine.gguf_data_offset(file) + engine.gguf_offset(file, i) + engine.gguf_size(file, i));
-  }
-  return end;
-}
-
 Failure WhyItFailed(const Run& run) {
   const std::string reason = run.error.empty() ? run.last_complaint : run.error;
   const std::string because = reason.empty() ? "llama.cpp gave no reason" : reason;
@@ -260,6 +237,10 @@ Failure WhyItFailed(const Run& run) {
     return {"write_failed",
             "Writing the quantized file failed: " +
                 (run.write_error != 0 ? std::string(std::strerror(run.write_error)) : because)};
+  }
+  // Its entry for a tensor has another number of columns.
+  if (because.rfind("imatrix size", 0) == 0) {
+    return {"bad_importance", "The importance matrix is of another model: " + because};
   }
   if (run.started == 0) return {"bad_model", "llama.cpp cannot read the model: " + because};
   return {"bad_model", "llama.cpp cannot quantize the model: " + because};
@@ -299,7 +280,20 @@ Outcome Perform(const Request& request, const std::shared_ptr<std::atomic<bool>>
         return outcome;
       }
     }
+    Importance importance;
+    if (!request.importance.empty()) {
+      importance = Importance::Read(*engine, request.importance, outcome.failure);
+      if (outcome.failure) return outcome;
+      const auto known = [&run](const std::string& name) { return run.bytes_of.count(name) > 0; };
+      if (std::none_of(importance.names().begin(), importance.names().end(), known)) {
+        outcome.failure = {"bad_importance",
+                           "The importance matrix is of another model: it has none of its matrices."};
+        return outcome;
+      }
+    }
+    const std::vector<llama_model_imatrix_data> entries = importance.Entries();
     llama_model_quantize_params params = engine->default_params();
+    if (!request.importance.empty()) params.imatrix = entries.data();
     params.nthread = request.threads;
     params.allow_requantize = request.requantize;
     params.ftype = request.type;
@@ -349,6 +343,7 @@ Napi::Value Quantize(const Napi::CallbackInfo& info) {
   request.base = Text(options, "ggmlBase");
   request.input = Text(options, "input");
   request.output = Text(options, "output");
+  if (options.Get("importance").IsString()) request.importance = Text(options, "importance");
   request.requantize = options.Get("requantize").ToBoolean();
   const Napi::Value threads = options.Get("threads");
   if (threads.IsNumber()) request.threads = std::max(1, threads.As<Napi::Number>().Int32Value());

@@ -111,12 +111,13 @@ def save_artifacts(job: Job, result: Trained) -> None:
         _save_adapter(job, result, adapter)
     job.tokenizer.save_pretrained(adapter)
     if job.family == "causal":
-        from trainer.export.kept import keep
+        from trainer.export.kept import keep, keep_importance
         from trainer.export.retention.base_weights import base_beside
         from trainer.export.retention.measure import retention
 
         with base_beside(job, result["model"]):
             keep(job, result)
+            keep_importance(job, result)
             result["metrics"].update(retention(job, result))
     size = sum(path.stat().st_size for path in adapter.rglob("*") if path.is_file())
     job.artifact("adapter", adapter, size)

@@ -64,6 +64,11 @@ export interface ExportOutcome {
     readonly quantization: string;
     readonly state: Exclude<ExportState, 'skipped'>;
     readonly reason: string | null;
+    /**
+     * Of how many tokens of the training's rows the importance matrix is that the file was quantized by; `null` or absent
+     * without one.
+     */
+    readonly importance_tokens?: number | null | undefined;
   }[];
   /** The same of what else was asked for after the training; absent if nothing was. `state` tells nothing of it. */
   readonly forms?:
@@ -87,6 +92,7 @@ export const artifactKinds = [
   'modelfile',
   'template',
   'verification',
+  'importance',
 ] as const;
 
 /** What runs the ranks of a job with several workers: this machine, or the machines of a cluster. */

@@ -14,6 +14,8 @@ export interface NativeQuantizeRequest {
   readonly input: string;
   readonly output: string;
   readonly type: string;
+  /** The path of an importance matrix (`native/importance.h`), or null. */
+  readonly importance: string | null;
   readonly threads: number;
   readonly requantize: boolean;
   readonly onProgress: (share: number) => void;

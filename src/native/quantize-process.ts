@@ -10,6 +10,8 @@ import { quantizeFailure } from './quantize.ts';
 export interface QuantizeProcessOptions {
   /** The command line of the program `programs/quantize.ts`. */
   readonly command: readonly string[];
+  /** The path of an importance matrix (`native/importance.h`); none without it. */
+  readonly importance?: string | null;
   /** A process that reports nothing for this long hangs, and is killed. */
   readonly silenceMs: number;
   /** Called with the fraction (0 to 1) of the input's bytes processed so far. */
@@ -32,13 +34,13 @@ export async function quantizeInProcess(
   input: string,
   output: string,
   type: string,
-  { command, silenceMs, onProgress, signal }: QuantizeProcessOptions,
+  { command, importance, silenceMs, onProgress, signal }: QuantizeProcessOptions,
 ): Promise<void> {
   if (signal.aborted) throw quantizeFailure('cancelled', 'Quantization was cancelled.');
   await removeLeftovers(output);
   const [program = '', ...args] = command;
   // The program cancels itself when the channel closes, so it does not outlive the service.
-  const child = spawn(program, [...args, input, output, type], {
+  const child = spawn(program, [...args, input, output, type, ...(importance ? [importance] : [])], {
     env: allowedEnvironment(process.env, childVariables.engine),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

@@ -12,6 +12,8 @@ export interface QuantizeOptions {
   readonly threads?: number;
   /** Whether the input may already be quantized, which loses slightly more precision than starting from F16. */
   readonly requantize?: boolean;
+  /** The path of the importance matrix of the model's own rows (`native/importance.h`); none without it. */
+  readonly importance?: string | null;
   /** Called with the fraction (0 to 1) of the input's bytes processed so far. */
   readonly onProgress?: (share: number) => void;
   readonly signal?: AbortSignal;
@@ -35,7 +37,7 @@ export function quantizeErrorCode(error: unknown): string {
  * it is written to a temporary file, synced and renamed. The work runs on a separate thread.
  *
  * @throws AppError whose `details.code` is one of `addon_missing`, `engine_missing`, `engine_mismatch`,
- *   `unsupported_type`, `bad_model`, `not_found`, `disk_full`, `file_too_large`, `write_failed`,
+ *   `unsupported_type`, `bad_model`, `bad_importance`, `not_found`, `disk_full`, `file_too_large`, `write_failed`,
  *   `cancelled`, `no_thread`, `internal`
  */
 export async function quantize(
@@ -65,6 +67,7 @@ export async function quantize(
       type,
       threads: options.threads ?? availableParallelism(),
       requantize: options.requantize ?? false,
+      importance: options.importance ?? null,
     });
     await sync(aside);
     await rename(aside, output);
@@ -134,6 +137,7 @@ async function sync(path: string): Promise<void> {
 const kinds: Record<string, AppError['kind']> = {
   unsupported_type: 'invalid',
   bad_model: 'invalid',
+  bad_importance: 'invalid',
   cancelled: 'conflict',
   disk_full: 'disk_full',
   file_too_large: 'disk_full',

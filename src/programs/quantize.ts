@@ -5,7 +5,7 @@ import { loadAddon } from '../native/addon.ts';
 import { quantize, quantizeErrorCode } from '../native/quantize.ts';
 
 /*
- * The program behind `tools.quantize`:  node dist/quantize.js IN.gguf OUT.gguf TYPE
+ * The program behind `tools.quantize`:  node dist/quantize.js IN.gguf OUT.gguf TYPE [IMPORTANCE.gguf]
  *
  * Standard output: JSON lines {"progress":0...1}; on success the last one also has "bytes" and "fallback_tensors".
  * Failure: exit code 1, one JSON line {"code","message"} on standard error, no output file. SIGTERM and SIGINT cancel.
@@ -25,9 +25,9 @@ function line(descriptor: 1 | 2, record: Record<string, unknown>): void {
 }
 
 async function main(): Promise<void> {
-  const [input, output, type, ...rest] = process.argv.slice(2);
+  const [input, output, type, importance, ...rest] = process.argv.slice(2);
   if (input === undefined || output === undefined || type === undefined || rest.length > 0) {
-    line(2, { code: 'usage', message: 'Usage: quantize IN.gguf OUT.gguf TYPE' });
+    line(2, { code: 'usage', message: 'Usage: quantize IN.gguf OUT.gguf TYPE [IMPORTANCE.gguf]' });
     process.exitCode = 1;
     return;
   }
@@ -50,6 +50,7 @@ async function main(): Promise<void> {
     const result = await quantize(input, output, type.toUpperCase(), {
       threads: usableCores(),
       requantize: true,
+      importance: importance ?? null,
       signal: controller.signal,
       onProgress: (share) => {
         const progress = Math.round(share * 1000) / 1000;

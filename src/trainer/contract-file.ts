@@ -60,7 +60,10 @@ export const contractText = (): string =>
       rows: rowShapes,
       journal: journalLines,
       quantizations: Object.fromEntries(
-        quantizationTypes.map((name) => [name, { direct: quantizations[name].direct }]),
+        quantizationTypes.map((name) => {
+          const { direct, importance } = quantizations[name];
+          return [name, { direct, importance }];
+        }),
       ),
       gguf_architectures: Object.fromEntries(
         Object.entries(ggufArchitectures).map(([name, { modelType, className }]) => [

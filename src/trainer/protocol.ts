@@ -57,6 +57,8 @@ export const exportedFile = {
   quantization: v.string(),
   state: v.picklist(['done', 'failed']),
   reason: v.nullable(v.string()),
+  /** Of how many tokens of the training's rows the importance matrix is that it was quantized by; absent without one. */
+  importance_tokens: v.optional(v.nullable(v.number())),
 };
 export const exportOutcome: v.GenericSchema<ExportOutcome> = v.object({
   ...exportReasons,

@@ -218,7 +218,13 @@ test('another type is made of the file, and its files are downloaded whole or in
   const isMade = ({ type, quantizations, state }: Json) =>
     type === 'export' && quantizations?.[0] === 'Q4_0' && state === 'completed';
   await until(() => frames.some(isMade), 'the type was made');
+  // What training found to matter is kept, and used for the small type alone.
+  const exported = (await service.call('GET', `${path}/export`)).body.files as Json[];
+  const tokens = exported.find(({ quantization }) => quantization === 'Q4_0')?.importance_tokens;
+  assert.ok(tokens > 100, `of ${tokens} tokens`);
+  assert.not.ok('importance_tokens' in (exported.find(({ quantization }) => quantization === 'Q8_0') ?? {}));
   const { files } = (await service.call('GET', `${path}/files`)).body;
+  assert.ok(files.some((file: Json) => file.name === 'importance.gguf' && file.bytes > 1000));
   const made = files.find((file: Json) => file.name === 'model-Q4_0.gguf');
   assert.ok(files.some((file: Json) => file.name === 'adapter/adapter_model.safetensors'));
   const url = `${service.url}${path}/files/${encodeURIComponent(made.name)}`;

@@ -42,6 +42,17 @@ test('llama.cpp loads the file by name from the public hub alone', () => {
   assert.not.match(card({ ggufs: [] }), 'llama-cli');
 });
 
+test('a card says by how many tokens a file was quantized', () => {
+  const file = { quantization: 'Q4_K_M', state: 'done', reason: null, importance_tokens: 2048 } as const;
+  const made = { ...model, export: { ...model.export, files: [file] } };
+  const text = card({ model: made, ggufs: ['support-Q8_0.gguf', 'support-Q4_K_M.gguf'] });
+  assert.match(
+    text,
+    '| `support-Q4_K_M.gguf` | base and adapter merged into one file, for llama.cpp; quantized with an importance matrix from 2048 tokens of its rows |',
+  );
+  assert.is(text.match(/importance matrix/g)?.length, 1);
+});
+
 test('a card names base, license, tags, settings and figures, and no row', () => {
   const text = card();
   for (const part of [

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 class Trained(TypedDict, total=False):
     """What a training ends with. `stopped` is None, `stop` or `signal`, and `step` None where a rank was
-    stopped before it trained; `references` are tokens of prompts and of answers, and `golden` the prompts
-    that the exported file is asked."""
+    stopped before it trained; `references` are tokens of prompts and of answers, `golden` the prompts that
+    the exported file is asked, and `rows` the tokens of some training rows."""
 
     step: int | None
     stopped: str | None
@@ -38,6 +38,7 @@ class Trained(TypedDict, total=False):
     model: PreTrainedModel
     references: Sequence[tuple[list[int], list[int] | None]]
     golden: list[dict[str, object]]
+    rows: Sequence[list[int]]
 
 
 class Task(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.protocol.contracts import Spec
+from trainer.protocol.contracts import IMPORTANCE_QUANTIZATIONS, Spec
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure, explain
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FILE = "export.json"
 # The predictions of the trained model (`verification/reference.py`).
 REFERENCE = "reference.safetensors"
+# How much the inputs of its matrices matter (`importance/record.py`).
+IMPORTANCE = "importance.safetensors"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,32 @@ def keep(job: Job, result: Trained) -> None:
             "no_reference",
             "The trained model's answers could not be recorded, so no exported file is compared with them: "
             f"{explain(error).message}",
+        )
+
+
+def keep_importance(job: Job, result: Trained) -> None:
+    """Writes IMPORTANCE for a Job whose training ended with `result`. What fails here costs small files some
+    of their quality: it is a warning."""
+    from trainer.export.importance import record
+
+    report = job.reports("train")
+
+    def measured(done: int, total: int) -> None:
+        job.heartbeat.beat()
+        report(done / total, f"measuring which weights matter: part {done:,} of {total:,}")
+
+    try:
+        types = job.spec.export.quantizations if job.spec.export is not None else []
+        if result["rows"] and any(name in IMPORTANCE_QUANTIZATIONS for name in types):
+            found = record.measure(result["model"], result["rows"], measured)
+            record.write(found, job.artifacts / IMPORTANCE)
+    except Exception as error:
+        traceback.print_exc()
+        (job.artifacts / IMPORTANCE).unlink(missing_ok=True)
+        job.warn(
+            "no_importance",
+            "Which weights matter for its rows could not be measured, so small files are quantized without "
+            f"it: {explain(error).message}",
         )
 
 

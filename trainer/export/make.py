@@ -21,6 +21,7 @@ from trainer.export.exported_model import Model
 from trainer.export.gguf import converter_input
 from trainer.export.gguf import vision_file as vision
 from trainer.export.gguf.convert import DIRECT_TYPES, convert
+from trainer.export.importance.of_model import Importance, importance_of, publish_importance
 from trainer.export.kept import Kept
 from trainer.export.merge import adapter as adapters
 from trainer.export.merge import weights
@@ -38,6 +39,7 @@ from trainer.model.config import complete_config
 from trainer.model.tokenizer import adds_bos, load_tokenizer
 from trainer.model.view import make_view
 from trainer.protocol.context import JobContext
+from trainer.protocol.contracts import IMPORTANCE_QUANTIZATIONS
 from trainer.protocol.durable import write_json
 from trainer.protocol.failures import Failure
 from trainer.protocol.stop import Stopped
@@ -95,10 +97,12 @@ def _make(
     model = _read(job, scratch, trained)
     # Types that the converter writes come first: the others are quantized from one of them.
     quantizations = sorted(quantizations, key=lambda name: name not in DIRECT_TYPES)
-    made = Outcome()
-    files = _write_files(model, quantizations, made)
     step = None if trained is None else trained["step"]
-    results = _verify_files(model, files, made, step) if files else {}
+    by_importance = any(name in IMPORTANCE_QUANTIZATIONS for name in quantizations)
+    importance = importance_of(model) if by_importance else None
+    made = Outcome(importance_tokens=None if importance is None else importance.tokens)
+    files = _write_files(model, quantizations, made, importance)
+    results = _verify_files(model, files, made, step, importance) if files else {}
     job.beat_or_stop()
     adapter_gguf = None
     if asks_adapter or not (job.artifacts / "adapter.gguf").exists():
@@ -122,6 +126,8 @@ def _make(
         model.template,
         model.tokenizer,
     )
+    if importance is not None and files:
+        publish_importance(job, importance)
     made.failures = {name: made.failures[name] for name in quantizations}
     return made.fields(), verification
 
@@ -184,8 +190,10 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     return Model(job, scratch, source, template, tokenizer, known, tensors, adapter, made)
 
 
-def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[str, Path]:
-    """Writes a file of each type; `made` records those that fail."""
+def _write_files(
+    model: Model, quantizations: list[str], made: Outcome, importance: Importance | None
+) -> dict[str, Path]:
+    """Writes a file of each type, small ones by the `importance`; `made` records those that fail."""
     job = model.job
     files: dict[str, Path] = {}
 
@@ -206,7 +214,8 @@ def _write_files(model: Model, quantizations: list[str], made: Outcome) -> dict[
         if not intermediate.exists():
             merge_into(intermediate, lossless_type(model.tensors))
         progress = job.track("quantize", name)
-        node_tools.quantize(model.tools.quantize, intermediate, path, name, progress, job.beat_or_stop)
+        by = importance.path if importance and name in IMPORTANCE_QUANTIZATIONS else None
+        node_tools.quantize(model.tools.quantize, intermediate, path, name, progress, job.beat_or_stop, by)
 
     for name in quantizations:
         path = model.scratch / f"model-{name}.gguf"
@@ -227,14 +236,14 @@ def _intermediate(model: Model, files: dict[str, Path]) -> Path:
 
 
 def _verify_files(
-    model: Model, files: dict[str, Path], made: Outcome, step: int | None
+    model: Model, files: dict[str, Path], made: Outcome, step: int | None, importance: Importance | None
 ) -> dict[str, Figures]:
     """Verifies the files; `made` records what became of each. Returns the figures of those that are right.
 
     At `step`, if given, the first of them answers the prompts of the training: the playground has it.
     """
     job, known = model.job, model.known
-    exact = _check_exactly(model, files)
+    exact = _check_exactly(model, files, importance)
     reference = load_reference(job)
     results: dict[str, Figures] = {}
     for name, path in files.items():
@@ -251,7 +260,7 @@ def _verify_files(
     return results
 
 
-def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
+def _check_exactly(model: Model, files: dict[str, Path], importance: Importance | None) -> dict[str, Exact]:
     """Compares all tensors and metadata of the files with the model's, and of what they were made from."""
     between = _intermediate(model, files)
     kind = next((kind for kind in ("F32", "F16") if files.get(kind) == between), lossless_type(model.tensors))
@@ -270,6 +279,11 @@ def _check_exactly(model: Model, files: dict[str, Path]) -> dict[str, Exact]:
             model.job.artifacts / "adapter",
             model.scratch,
             model.job.track("verify", "comparing every tensor"),
+            {
+                path.name: importance.columns
+                for name, path in files.items()
+                if importance and name in IMPORTANCE_QUANTIZATIONS
+            },
         )
     except Stopped:
         raise

@@ -161,8 +161,10 @@ def quantize(
     quantization: str,
     on_progress: Callable[[float], None],
     beat_or_stop: Callable[[], None],
+    importance: Path | None = None,
 ) -> None:
-    """Writes `destination` from the GGUF `source`; Failure with the program's message."""
+    """Writes `destination` from the GGUF `source`, by the matrix `importance` if that is given; Failure with
+    the program's message."""
 
     def report(line: str) -> None:
         try:
@@ -172,7 +174,9 @@ def quantize(
         if isinstance(value, (int, float)):
             on_progress(min(1.0, max(0.0, float(value))))
 
-    status, complaints = _run([*argv, str(source), str(destination), quantization], b"", report, beat_or_stop)
+    paths = [] if importance is None else [str(importance)]
+    command = [*argv, str(source), str(destination), quantization, *paths]
+    status, complaints = _run(command, b"", report, beat_or_stop)
     if status != 0:
         destination.unlink(missing_ok=True)
         raise _explain(f"Quantizing to {quantization}", status, complaints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, field
 
-from trainer.protocol.contracts import CONTRACT
+from trainer.protocol.contracts import CONTRACT, IMPORTANCE_QUANTIZATIONS
 from trainer.protocol.failures import Failure, explain
 
 # Advice in place of the contract's for these codes, which is about trainings.
@@ -23,6 +23,8 @@ class Outcome:
 
     failures: dict[str, Failure | None] = field(default_factory=dict)
     forms: dict[str, Failure | None] = field(default_factory=dict)
+    # Of how many tokens the importance matrix is, if there is one.
+    importance_tokens: int | None = None
 
     def note(self, quantization: str, error: BaseException | None = None) -> None:
         """Keeps that a type is made, or why it is not; the log gets the traceback."""
@@ -60,9 +62,15 @@ class Outcome:
                 "quantization": name,
                 "state": "done" if failure is None else "failed",
                 "reason": None if failure is None else failure.message,
+                **self._importance(name, failure),
             }
             for name, failure in self.failures.items()
         ]
+
+    def _importance(self, quantization: str, failure: Failure | None) -> dict[str, object]:
+        by_it = failure is None and quantization in IMPORTANCE_QUANTIZATIONS
+        tokens = self.importance_tokens
+        return {"importance_tokens": tokens} if by_it and tokens is not None else {}
 
 
 def skipped(reason: str) -> dict[str, object]:

@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
 # Most rows in the reference for the verification of the export.
 REFERENCE_ROWS = 16
+# Training rows by which the importance of weights is measured, at most.
+IMPORTANCE_ROWS = 64
 
 
 def train(job: Job) -> Trained:
     """Trains to the end or to a stop; returns what `fit` does, with the `model`, `references`: token ids and
-    labels of rows, of the validation split if there is one, and `golden`: what the exported file is asked."""
+    labels of rows, of the validation split if there is one, `golden`: what the exported file is asked, and
+    `rows`: token ids of some that it was trained on."""
     from trl import SFTConfig, SFTTrainer
 
     settings = job.settings
@@ -96,6 +99,7 @@ def train(job: Job) -> Trained:
         "model": model,
         "references": examples(held_out if held_out is not None else training),
         "golden": trainer.answers.for_export(),
+        "rows": some_rows(job, training, ("input_ids",)),
     }
 
 
@@ -103,6 +107,15 @@ def examples(dataset: Dataset) -> list[tuple[list[int], list[int]]]:
     """The token ids and labels of the first sequences of `dataset`."""
     chosen = dataset.select(range(min(REFERENCE_ROWS, len(dataset))))
     return [(list(row["input_ids"]), list(row["labels"])) for row in chosen]
+
+
+def some_rows(job: Job, training: Dataset, columns: tuple[str, ...]) -> list[list[int]]:
+    """The token ids in `columns`, one after another, of up to IMPORTANCE_ROWS rows, chosen by the seed."""
+    import numpy as np
+
+    order = np.random.default_rng(job.settings.seed).permutation(len(training))
+    chosen = training.select(order[:IMPORTANCE_ROWS]).select_columns(list(columns))
+    return [[token for column in columns for token in row[column]] for row in chosen]
 
 
 def _can_be_packed(job: Job, model: PreTrainedModel, training: Dataset, hardware: Hardware) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trainer.families.causal import REFERENCE_ROWS
+from trainer.families.causal import REFERENCE_ROWS, some_rows
 from trainer.training import probe
 from trainer.training.fit import fit
 from trainer.training.generate import PromptAnswers, generate_answers
@@ -24,10 +24,10 @@ def fit_prompts(
     """Trains to the end or to a stop, with answers to the rows' prompts in evaluations.
 
     Args:
-        columns: Those of the rows with tokens, by which the longest are found.
+        columns: Those of the rows with tokens, by which the longest are found: prompt, answer, the other one.
 
     Returns:
-        `step`, `stopped`, `metrics`, `model`, `references` and `golden`.
+        `step`, `stopped`, `metrics`, `model`, `references`, `golden` and `rows`.
     """
     answers = partial(generate_answers, job, trainer.model)
     trainer.answers = PromptAnswers(job, trainer, training, held_out, answers, graders_of(job))
@@ -37,4 +37,10 @@ def fit_prompts(
     model.config.use_cache = True
     shown = held_out if held_out is not None else training
     prompts = [(row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))]
-    return {**result, "model": model, "references": prompts, "golden": trainer.answers.for_export()}
+    return {
+        **result,
+        "model": model,
+        "references": prompts,
+        "golden": trainer.answers.for_export(),
+        "rows": some_rows(job, training, columns[:2]),
+    }

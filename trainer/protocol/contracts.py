@@ -22,6 +22,8 @@ LINES: dict[str, dict[str, str | list[str]]] = CONTRACT["journal"]
 ROW_SHAPES: dict[str, tuple[str, ...]] = {name: tuple(fields) for name, fields in CONTRACT["rows"].items()}
 # The GGUF types that llama.cpp's converter writes; the others are quantized from one of them.
 DIRECT_QUANTIZATIONS = tuple(name for name, row in CONTRACT["quantizations"].items() if row["direct"])
+# Those that are made by an importance matrix of the model's own rows, where there is one.
+IMPORTANCE_QUANTIZATIONS = tuple(name for name, row in CONTRACT["quantizations"].items() if row["importance"])
 
 # Architectures of GGUF files that can be a base, by llama.cpp's name: transformers' model type and class.
 GGUF_ARCHITECTURES: dict[str, dict[str, str]] = CONTRACT["gguf_architectures"]

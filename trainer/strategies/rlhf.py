@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.data import preferences, rows
 from trainer.data.lengths import list_lengths
 from trainer.data.steps import generations_of, prompts_per_step
-from trainer.families.causal import REFERENCE_ROWS
+from trainer.families.causal import REFERENCE_ROWS, some_rows
 from trainer.libraries.trl import RenderedPrompts
 from trainer.model.hardware import choose
 from trainer.padding_free.pairs import fuse_layers_for_pairs
@@ -119,5 +119,5 @@ class Rlhf:
         references = [
             (row["prompt_ids"], None) for row in shown.select(range(min(REFERENCE_ROWS, len(shown))))
         ]
-        golden = trainer.answers.for_export()
-        return {**result, "model": model, "references": references, "golden": golden}
+        golden, seen = trainer.answers.for_export(), some_rows(job, training, ("prompt_ids",))
+        return {**result, "model": model, "references": references, "golden": golden, "rows": seen}

@@ -1,4 +1,5 @@
 import { chosenText } from '../../contract/models/chosen-text.ts';
+import { importanceText } from '../../contract/models/importance-text.ts';
 import type { Parent } from '../job-record/job.ts';
 import { codeBlock, codeSpan, plainLines, quoted } from './hub-card-text.ts';
 import { parentIn, withoutParent } from './merged-base.ts';
@@ -140,10 +141,10 @@ function files({ model, ggufs, vision, hasModelfile }: CardFacts): string {
     isWhole
       ? '| `model.safetensors`, `config.json` | the model, all of whose weights were trained, with its tokenizer |'
       : '| `adapter_model.safetensors`, `adapter_config.json` | the LoRA adapter, with its tokenizer |',
-    ...ggufs.map(
-      (name) =>
-        `| ${codeSpan(name)} | ${isWhole ? 'the model in' : 'base and adapter merged into'} one file, for llama.cpp |`,
-    ),
+    ...ggufs.map((name) => {
+      const what = `${isWhole ? 'the model in' : 'base and adapter merged into'} one file, for llama.cpp`;
+      return `| ${codeSpan(name)} | ${[what, importanceOf(model, name)].filter(Boolean).join('; ')} |`;
+    }),
     ...(vision === null
       ? []
       : [
@@ -152,6 +153,13 @@ function files({ model, ggufs, vision, hasModelfile }: CardFacts): string {
     ...(hasModelfile ? ['| `Modelfile` | with which Ollama runs the merged file as it was trained |'] : []),
   ].join('\n');
 }
+
+/** The type in the name of a GGUF file. */
+const typeIn = (name: string): string | undefined => /-([A-Za-z0-9_]+)\.gguf$/.exec(name)?.[1];
+
+/** How the GGUF file of this name was quantized, if by an importance matrix. */
+const importanceOf = ({ export: made }: Model, name: string): string =>
+  importanceText(made.files.find(({ quantization }) => quantization === typeIn(name)) ?? {});
 
 /** Names and values as a table, without empty values. */
 function table(heading: string, values: Readonly<Record<string, unknown>>, otherwise = ''): string {
@@ -184,7 +192,7 @@ function usage(facts: CardFacts): string[] {
   const name = repository.split('/')[1] as string;
   const gguf = ggufs[0];
   const download = `hf download ${repository} --local-dir ${name}`;
-  const quantization = gguf === undefined ? null : /-([A-Za-z0-9_]+)\.gguf$/.exec(gguf)?.[1];
+  const quantization = gguf === undefined ? null : typeIn(gguf);
   const body = quoted({ model: model.name, messages: [{ role: 'user', content: prompt }] });
   const hone = [
     '### Hone',

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trainer.data.job import Job
 from trainer.export import full_precision
-from trainer.export.kept import FILE, REFERENCE
+from trainer.export.kept import FILE, IMPORTANCE, REFERENCE
 from trainer.export.merge.weights import read_header
 from trainer.export.retention.base_weights import base_beside
 from trainer.export.verification import reference
@@ -46,7 +46,8 @@ def stage(model: Path, into: Path, strength: float, checkpoint: Path | None) -> 
     trained = model / TRAINED if (model / TRAINED).is_dir() else model
     shutil.rmtree(into, ignore_errors=True)
     into.mkdir(parents=True)
-    for name in ("template.json", FILE):
+    # What matters to a model hardly differs between its checkpoints: the record is not made again.
+    for name in ("template.json", FILE, IMPORTANCE):
         if (model / name).is_file():
             shutil.copy2(model / name, into / name)
     for folder in (into, *([into / TRAINED] if changes and trained is model else [])):

@@ -6,6 +6,10 @@ possible follows from a block's own weights: one step between two levels, plus w
 of a super-block are integers themselves. llama.cpp does not round to the nearest level of the widest scale
 but looks for the scale with the smallest (weighted) square error, so single weights may be clipped; the root
 mean square of a block's errors is what is bounded.
+
+By an importance matrix it looks for the scale with the smallest error weighted by importance and magnitude,
+and weighs the blocks of a super-block alike when it rounds their scales: columns without importance may be
+far off. Rounding to the nearest is among what it tries, so then a super-block's weighted error is bounded.
 """
 
 from __future__ import annotations
@@ -65,3 +69,28 @@ def block_limits(kind: str, weights: np.ndarray) -> np.ndarray:
 
     within = layout.whole // layout.block
     return layout.step * size(layout.block) + layout.scales * np.repeat(size(layout.whole), within)
+
+
+def weighted(
+    kind: str, weights: np.ndarray, errors: np.ndarray, limits: np.ndarray, importance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The root mean square of the `errors` of each super-block, weighted as llama.cpp weighs them, and its
+    limit of those of its blocks. `weights`, `errors` and `importance` are (rows, columns).
+
+    The weights are `qw[j] * sqrtf(sigma2 + x[j]*x[j])` in ggml-quants.c, and for Q6_K `qw[j]`.
+    """
+    import numpy as np
+
+    layout = LAYOUTS[kind]
+    squares = np.square(weights, dtype=np.float64).reshape(-1, layout.whole)
+    if layout.whole == layout.block:
+        mean = np.repeat(squares.reshape(len(weights), -1).mean(1), weights.shape[1] // layout.whole)
+    else:
+        mean = 2 * squares.mean(1)
+    share = importance.astype(np.float64).reshape(-1, layout.whole)
+    if kind != "Q6_K":
+        share = share * np.sqrt(mean[:, None] + squares)
+    share /= np.maximum(share.sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    found = (share * np.square(errors, dtype=np.float64).reshape(share.shape)).sum(1)
+    each = np.repeat(np.square(limits, dtype=np.float64), layout.block).reshape(share.shape)
+    return np.sqrt(found), np.sqrt((share * each).sum(1))

@@ -36,10 +36,12 @@ NAMED = 3
 
 @dataclass
 class Checked:
-    """A file and what is wrong with it; `source` is the type of the file that it was quantized from."""
+    """A file and what is wrong with it; `source` is the type of the file that it was quantized from, and
+    `importance` that of the columns of tensors (experts, columns) by which it was."""
 
     header: Header
     source: str | None
+    importance: Mapping[str, np.ndarray] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     # How many more there are.
     more: int = 0
@@ -67,12 +69,14 @@ def check_files(
     folder: Path,
     scratch: Path,
     on_progress: Callable[[float], None],
+    importance: Mapping[str, Mapping[str, np.ndarray]] | None = None,
 ) -> dict[str, str | None]:
     """What is wrong with each of `files` (by name: path, and the type of the file that it was quantized
     from), None if nothing is.
 
     `convert_model` is `convert` for this model, `tensors` its base and `adapter` the one that was merged, of
-    which only what is no plain LoRA is used: that is read from `folder`. Raises what `convert` does, and what
+    which only what is no plain LoRA is used: that is read from `folder`. `importance` has, of files that were
+    quantized by it, that of the columns of their tensors. Raises what `convert` does, and what
     `on_progress` raises.
     """
     updates: dict[str, Any] = {**adapter.updates, **low_rank_updates(folder, tensors)}
@@ -80,7 +84,7 @@ def check_files(
     found: dict[str, str | None] = {}
     for name, (path, source) in files.items():
         try:
-            checked[name] = Checked(read_header(path), source)
+            checked[name] = Checked(read_header(path), source, (importance or {}).get(name, {}))
         except Failure as failure:
             found[name] = failure.message
 
@@ -126,7 +130,7 @@ def _compare(
         slack = max((update.rounding() for update in changed), default=(0.0, 0.0))
         for file in at:
             try:
-                wrong = difference(file.header, name, rows, slack, file.source)
+                wrong = difference(file.header, name, rows, slack, file.source, file.importance.get(name))
             except (ValueError, KeyError, NotImplementedError) as error:
                 wrong = f"cannot be read ({type(error).__name__}: {error})"
             if wrong is not None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.export.gguf.header import Header
-from trainer.export.verification.block_error import LAYOUTS, block_limits
+from trainer.export.verification.block_error import LAYOUTS, block_limits, weighted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,21 +25,27 @@ INTERMEDIATE = {"F16": 2.0**-11, "BF16": 2.0**-8}
 
 
 def difference(
-    header: Header, name: str, expected: Callable[[int, int], np.ndarray], slack: Slack, source: str | None
+    header: Header,
+    name: str,
+    expected: Callable[[int, int], np.ndarray],
+    slack: Slack,
+    source: str | None,
+    importance: np.ndarray | None = None,
 ) -> str | None:
     """What is wrong with a tensor, as the end of a sentence; None if nothing is.
 
     `expected(start, end)` are rows of what it must be (float32, last dimension kept). `slack` is zero for a
-    tensor that is only copied. `source` is the type of the file that it was quantized from, if any.
+    tensor that is only copied. `source` is the type of the file that it was quantized from, if any, and
+    `importance` that of its columns (experts, columns) by which it was.
     """
     import numpy as np
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, dequantize
 
     entry = header.tensors[name]
     kind = GGMLQuantizationType(entry.type)
-    block, size = GGML_QUANT_SIZES[kind]
+    block, block_bytes = GGML_QUANT_SIZES[kind]
     columns, rows = entry.shape[-1], math.prod(entry.shape[:-1])
-    row_bytes = columns // block * size
+    row_bytes = columns // block * block_bytes
     step = max(1, CHUNK // columns)
     squares = allowed = 0.0
     with open(header.path, "rb") as file:
@@ -68,14 +74,21 @@ def difference(
                 continue
             layout = LAYOUTS[kind.name]
             limits = block_limits(kind.name, flat) + lost
-            roots = np.sqrt(np.square(error).reshape(-1, layout.block).mean(1))
+            roots, size = np.sqrt(np.square(error).reshape(-1, layout.block).mean(1)), layout.block
+            # Q8_0, which some tensors of small files have, takes no importance.
+            if importance is not None and kind.name != "Q8_0":
+                at = np.arange(start, end) * len(importance) // rows
+                roots, limits = weighted(
+                    kind.name, wanted.reshape(-1, columns), error, limits, importance[at]
+                )
+                size = layout.whole
             worst = int(np.argmax(roots - limits))
             if roots[worst] > limits[worst]:
-                about = f"is off by {roots[worst]:.3g} in a block of {layout.block}"
+                about = f"is off by {roots[worst]:.3g} in a block of {size}"
                 reason = f"{about}, where {kind.name} loses at most {limits[worst]:.3g}"
-                return _weight((worst * layout.block, reason), start, wanted)
-            squares += float(np.square(error, dtype=np.float64).sum())
-            allowed += float(np.square(limits, dtype=np.float64).sum()) * layout.block
+                return _weight((worst * size, reason), start, wanted)
+            squares += float(np.square(roots, dtype=np.float64).sum()) * size
+            allowed += float(np.square(limits, dtype=np.float64).sum()) * size
     if (squares > WHOLE**2 * allowed and kind.name in LAYOUTS) or squares > allowed > 0:
         count = rows * columns
         return (

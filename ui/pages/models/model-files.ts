@@ -17,6 +17,7 @@ const words: Readonly<Record<string, string>> = {
   modelfile: 'for Ollama',
   template: 'prompt template',
   verification: 'verification results',
+  importance: 'which weights matter for its rows, for llama.cpp',
 };
 
 const inAdapter = (name: string) => name.startsWith('adapter/');

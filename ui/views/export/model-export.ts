@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { chosenText } from '../../../src/contract/models/chosen-text.ts';
 import type { ExportForm } from '../../../src/contract/models/export-forms.ts';
+import { importanceText } from '../../../src/contract/models/importance-text.ts';
 import { defaultQuantizations } from '../../../src/contract/models/quantizations.ts';
 import type { ServiceError } from '../../api/request.ts';
 import { service } from '../../api/service.ts';
@@ -248,7 +249,7 @@ function fileView(file: ModelExport['files'][number], told: string | null): Temp
   const { quantization, state: made, bytes, verified } = file;
   const reason = file.reason === told ? null : file.reason;
   const checked = verified === null ? 'not compared' : verified ? 'verified' : 'not verified';
-  const about = [checked, costWords(file)].filter(Boolean).join(', ');
+  const about = [checked, costWords(file), importanceText(file)].filter(Boolean).join(', ');
   return html`<li class="file">
     <span class="list-main">
       <span>${quantization}${info(quantization)}</span><small class="muted wrap"

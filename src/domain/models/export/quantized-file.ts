@@ -1,13 +1,22 @@
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Quantization, quantizationTypes } from '../../../contract/models/quantizations.ts';
+import {
+  type Quantization,
+  quantizations,
+  quantizationTypes,
+} from '../../../contract/models/quantizations.ts';
 import type { ModelArtifact } from '../../../db/tables/models.ts';
 import { AppError } from '../../../errors.ts';
+import { importanceTokens } from '../../../inference/gguf/importance-tokens.ts';
 import { type QuantizeProcessOptions, quantizeInProcess } from '../../../native/quantize-process.ts';
 import type { Exported } from '../../../trainer/reexport.ts';
 import type { Model } from '../models.ts';
 
-/** Makes a type of the `source` of a model. @throws AppError as `quantizeInProcess` does. */
+/** The importance matrix in a model's folder (`trainer/export/importance/matrix.py`). */
+const importanceName = 'importance.gguf';
+
+/** Makes a type of the `source` of a model, by its importance matrix if it has one and the type takes it. @throws AppError as `quantizeInProcess` does. */
 export async function quantizeFile(
   model: Model,
   source: ModelArtifact,
@@ -15,9 +24,14 @@ export async function quantizeFile(
   options: QuantizeProcessOptions,
 ): Promise<Exported> {
   const path = `model-${type}.gguf`;
-  await quantizeInProcess(join(model.path, source.path), join(model.path, path), type, options);
+  const matrix = join(model.path, importanceName);
+  const importance = quantizations[type].importance && existsSync(matrix) ? matrix : null;
+  const made = { ...options, importance };
+  await quantizeInProcess(join(model.path, source.path), join(model.path, path), type, made);
   const { size: bytes } = await stat(join(model.path, path));
-  const files = [{ quantization: type, state: 'done' as const, reason: null }];
+  const tokens = importance === null ? null : await importanceTokens(importance);
+  const by = tokens === null ? {} : { importance_tokens: tokens };
+  const files = [{ quantization: type, state: 'done' as const, reason: null, ...by }];
   return {
     export: { state: 'done', code: null, reason: null, advice: null, files },
     verification: null,

@@ -1,0 +1,1 @@
+"""How much each input of a model's matrices matters for its own rows, for llama.cpp's small types."""
