@@ -13,8 +13,9 @@ namespace hone {
 /// (0...1) of the input's bytes whose tensors are done. `onEnd(error, result)` is called once: with null and
 /// `{ bytes, tensors, fallbackTensors }`, or with an error whose `code` is one of `library_missing`,
 /// `library_unloadable`, `unsupported_type`, `bad_model`, `bad_importance`, `disk_full`, `file_too_large`,
-/// `write_failed`, `cancelled`, `internal`. `cancel()` takes effect before the next tensor. Incomplete output is not deleted:
-/// the caller writes to a temporary file and renames it. Throws `invalid_argument`, `no_thread`.
+/// `write_failed`, `cancelled`, `internal`. `cancel()` takes effect before the next tensor. Incomplete output
+/// is not deleted: the caller writes to a temporary file and renames it. Throws `invalid_argument`,
+/// `no_thread`.
 Napi::Value Quantize(const Napi::CallbackInfo& info);
 
 }  // namespace hone

@@ -109,7 +109,7 @@ test('where a type cannot be made, the former files stay', async () => {
 test('what cannot be is refused', async () => {
   const path = `/api/models/${modelId}/export`;
   for (const [body, status, said] of [
-    [{}, 400, /quantizations, strength or checkpoint/],
+    [{}, 400, /quantizations, merged, adapter_gguf, strength or checkpoint/],
     [{ strength: 0 }, 400, /must be more than 0/],
     [{ strength: 2.5 }, 400, /at most 2/],
     [{ strength: '1' }, 400, /strength/],

@@ -108,6 +108,9 @@ testAccess((test, fixture, origins) => {
       // Of a dataset's new name, only the last part is kept.
       'PATCH /api/datasets/{name} filename',
       'POST /api/datasets/{name}/copies filename',
+      // The name of a stored dataset alone.
+      'POST /api/datasets/{name}/answers validation_dataset',
+      'POST /api/traffic/rows validation_dataset',
       'GET /api/jobs model_name',
       'GET /api/jobs dataset',
       'GET /api/catalog base_model',
