@@ -181,6 +181,7 @@ test('a run is named, repeated, compared and deleted', async () => {
   await keys.reach(/^button Start training/);
   await keys.press('Enter');
   await page.waitForURL(/\/training\/train_2$/);
+  await keys.isOn(/^h1 /, 'after the start');
   assert.is((await untilEnded(service)).status, 'completed');
 
   await follow(/^a Runs$/, /\/runs$/, /^h1 Runs/);
@@ -192,6 +193,7 @@ test('a run is named, repeated, compared and deleted', async () => {
   await keys.reach(/^button Compare/, 'Shift+Tab');
   await keys.press('Enter');
   await page.waitForURL(/compare\?run=/);
+  await keys.isOn(/^h1 Compare/, 'after the page has changed');
   await sees(page, 'Differences');
   await keys.reach(/^button Remove First/);
   await keys.press('Enter');
