@@ -15,6 +15,7 @@ import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
 import type { Jobs } from '../domain/jobs/jobs.ts';
 import { createRunTrackers } from '../domain/jobs/run/run-trackers.ts';
 import type { Services } from '../domain/services.ts';
+import { createAnswerGrades } from '../domain/traffic/answer-grades.ts';
 import type { HubAccess } from '../hub/access.ts';
 import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
@@ -106,6 +107,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...fineTuning,
       sweeps,
       traffic,
+      answerGrades: createAnswerGrades(graders, traffic),
       graders,
       judgeKeys: createJudgeKeys(judgeKeysPath(config.dataDir)),
       evals: { ...fineTuning.evals, remove: reserve.around(fineTuning.evals.remove) },

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { Rating, RatingFilter } from '../contract/graders/feedback.ts';
+import { type AnswerScores, createAnswerScores, type NamedAnswers } from './answer-scores.ts';
 import { type Db, openDatabase } from './open.ts';
 
 /** An answer that is kept, with JSON columns parsed. */
@@ -46,16 +47,6 @@ export interface AnswerPage {
   readonly hasMore: boolean;
 }
 
-/** What was kept of the answers of one model under a name. */
-export interface AnswerTotals {
-  readonly answeredBy: string;
-  readonly answers: number;
-  readonly up: number;
-  readonly down: number;
-  /** The mean time from a request to the end of its answer. */
-  readonly milliseconds: number;
-}
-
 /** How much is kept of the answers under one name. */
 export interface KeptOfModel {
   /** As requests named it. */
@@ -70,8 +61,9 @@ export interface TrafficStore {
   add(answers: readonly NewAnswer[]): void;
   get(id: string): KeptAnswer | null;
   list(filter: AnswerFilter): AnswerPage;
-  /** @param model as requests named it. @param since in Unix seconds. */
-  totals(model: string, since: number): AnswerTotals[];
+  readonly scores: AnswerScores;
+  /** The newest answers that a grader has not looked at yet. @param grader the digest of its definition. */
+  toGrade(those: NamedAnswers, grader: string, limit: number): KeptAnswer[];
   /** What is kept, by the names in requests; the most answers first. */
   kept(): KeptOfModel[];
   update(id: string, fields: Pick<KeptAnswer, 'metadata' | 'rating' | 'correction'>): void;
@@ -207,14 +199,16 @@ export function createTrafficStore(path: string, migrationsDir: string): Traffic
       }
       return { answers, hasMore: false };
     },
-    totals: (model, since) =>
-      (known()
-        ?.prepare(
-          `SELECT answered_by AS answeredBy, count(*) AS answers, count(*) FILTER (WHERE rating = 'up') AS up,
-             count(*) FILTER (WHERE rating = 'down') AS down, avg(milliseconds) AS milliseconds
-           FROM answers WHERE model = ? AND created_at >= ? GROUP BY answered_by`,
-        )
-        .all(model, since) ?? []) as AnswerTotals[],
+    scores: createAnswerScores(known),
+    toGrade: ({ model, since }, grader, limit) =>
+      (
+        (known()
+          ?.prepare(
+            `SELECT ${columns} FROM answers WHERE model = ? AND created_at >= ?
+             AND number NOT IN (SELECT number FROM answer_scores WHERE grader = ?) ORDER BY number DESC LIMIT ?`,
+          )
+          .all(model, since, grader, limit) ?? []) as Row[]
+      ).map(parsed),
     kept: () =>
       (known()
         ?.prepare(

@@ -36,6 +36,7 @@ import type { Chats } from './playground/chats.ts';
 import type { Playground } from './playground/playground.ts';
 import type { RemoteModels } from './remote-models/remote-models.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
+import type { AnswerGrades } from './traffic/answer-grades.ts';
 import type { Traffic } from './traffic/traffic.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
 import type { Planner } from './training/estimate/planner.ts';
@@ -45,6 +46,7 @@ import type { Previewer } from './training/previewer.ts';
 export interface Services {
   readonly access: Access;
   readonly aliases: Aliases;
+  readonly answerGrades: AnswerGrades;
   readonly accessKeys: AccessKeys;
   readonly registry: TrainerRegistry;
   readonly bin: Bin;

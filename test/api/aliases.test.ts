@@ -87,7 +87,7 @@ test('a split sends conversations to a candidate, counts what is liked of each, 
     service.call('POST', `/api/aliases/${name}/split`, body);
   const begun = await split({ model: 'xyz', percent: 30 });
   assert.equal([begun.status, begun.body.model, begun.body.split.model], [200, 'abc', 'xyz']);
-  const none = { answers: 0, up: 0, down: 0, liked: null, milliseconds: null };
+  const none = { answers: 0, up: 0, down: 0, liked: null, milliseconds: null, graded: 0, score: null };
   const { current, candidate, difference, better } = begun.body.split;
   assert.equal([current, candidate, difference, better], [none, none, null, null]);
 
@@ -147,6 +147,88 @@ test('a split sends conversations to a candidate, counts what is liked of each, 
   await split({ model: 'abc', percent: 99 });
   assert.is((await service.call('DELETE', '/api/aliases/split@live/split')).body.split, null);
   assert.is(await say('split@live'), 'xyz');
+});
+
+test('a split is spelled behind the name, and a grader compares its models', async () => {
+  await move('abc', 'graded@live');
+  const spelled = (await move('xyz', 'graded@live:split=40')).body;
+  assert.equal([spelled.model, spelled.split.model, spelled.split.percent], ['abc', 'xyz', 40]);
+  assert.is(spelled.split.grader, null);
+  for (const [name, status] of [
+    ['graded@live:split=0', 400],
+    ['graded@live:split=100', 400],
+    ['graded@live:split=x', 400],
+    ['missing@live:split=10', 404],
+  ] as const)
+    assert.is((await move('xyz', name)).status, status, name);
+
+  const grader = async (definition: object) =>
+    assert.is((await service.call('POST', '/api/graders', definition)).status, 200);
+  const check = { type: 'string_check', input: '{{sample.output_text}}', operation: 'eq' };
+  await grader({ ...check, name: 'answer', reference: '{{item.correction}}' });
+  await grader({ ...check, name: 'columns', reference: '{{item.right}}' });
+  await grader({ type: 'python', name: 'outside', source: 'def grade(sample, item):\n    return 2.0' });
+  const split = (body: object) =>
+    service.call('POST', '/api/aliases/graded@live/split', { model: 'xyz', percent: 40, ...body });
+  for (const [name, words] of [
+    ['nothing', 'There is no grader nothing'],
+    ['columns', 'names the column right, which is not there'],
+  ] as const) {
+    const { status, body } = await split({ grader: name });
+    assert.is(status, 400);
+    assert.match(JSON.stringify(body), words);
+  }
+  const grade = (body: object = {}) => service.call('POST', '/api/aliases/graded@live/split/grade', body);
+  assert.is((await grade()).status, 409, 'a split without a grader');
+  assert.is((await split({ grader: 'answer' })).status, 200);
+
+  const said = new Map<string, number>();
+  for (let number = 0; number < 30; number += 1) {
+    const messages = [{ role: 'user' as const, content: `Question ${number}` }];
+    const { id, choices } = await client.chat.completions.create({
+      ...{ model: 'graded@live', messages, max_tokens: 8, temperature: 0, store: true },
+    });
+    const text = choices[0]?.message.content as string;
+    said.set(text, (said.get(text) ?? 0) + 1);
+    await service.call('POST', `/v1/chat/completions/${id}/feedback`, { rating: null, correction: 'xyz' });
+  }
+  const first = (await grade()).body;
+  assert.equal([first.graded, first.failed, first.error, first.alias.split.grader.left], [20, 0, null, 10]);
+  const { alias: graded } = (await grade()).body;
+  const { current, candidate, grader: compared } = graded.split;
+  assert.equal([current.graded, candidate.graded], [said.get('abc'), said.get('xyz')]);
+  assert.equal([current.score.share, candidate.score.share], [0, 1]);
+  assert.equal(
+    [compared.name, compared.deleted, compared.left, compared.better],
+    ['answer', false, 0, 'candidate'],
+  );
+  assert.is(compared.difference.share, 1);
+  assert.equal([(await grade()).body.graded, graded.split.better], [0, null]);
+
+  // Another definition scores anew, one that was deleted is said to be, and scores beyond 0 to 1 are failures.
+  const changed = { ...check, name: 'answer', reference: 'abc' };
+  assert.is((await service.call('PUT', '/api/graders/answer', changed)).status, 200);
+  await grade();
+  const again = (await grade()).body.alias.split;
+  assert.equal([again.current.score.share, again.candidate.score.share, again.grader.left], [1, 0, 0]);
+  assert.is((await service.call('DELETE', '/api/graders/answer')).status, 200);
+  const [gone] = (await service.call('GET', '/api/aliases')).body.aliases.filter(
+    ({ name }: { name: string }) => name === 'graded@live',
+  );
+  assert.equal([gone.split.grader.deleted, gone.split.current.score], [true, null]);
+  assert.is((await grade()).status, 404);
+  await split({ grader: 'outside' });
+  const [one] = (await service.call('GET', '/v1/chat/completions?model=graded@live')).body.data;
+  assert.is((await service.call('DELETE', `/v1/chat/completions/${one.id}`)).status, 200);
+  await client.chat.completions.create({
+    ...{ model: 'graded@live', messages: [{ role: 'user', content: 'Last' }], max_tokens: 8, store: true },
+  });
+  const failed = (await grade()).body;
+  assert.match(failed.error, 'The score is 2; two models are compared by scores from 0 to 1.');
+  assert.ok(failed.failed > 0 && failed.graded === 0);
+  assert.is((await grade()).body.failed, 0, 'they are not scored again by themselves');
+  assert.is((await grade({ retry_failed: true })).body.failed, failed.failed);
+  assert.is((await service.call('DELETE', '/api/aliases/graded@live')).status, 200);
 });
 
 test('an alias of a deleted model answers 404 by its own name, and never as another model', async () => {

@@ -74,6 +74,7 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   countAnswerRows: () => client.countAnswerRows({ kind: 'sft' }, unheard()),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
   addRemoteModel: () => client.addRemoteModel({ name: 'gpt', url: 'http://127.0.0.1:9/v1' }),
+  gradeSplit: () => client.gradeSplit('none@live', { retry_failed: false }),
   splitAlias: () => client.splitAlias('none@live', { model: 'none', percent: 10 }),
   cancelPush: () => client.cancelPush('none'),
 };

@@ -104,6 +104,8 @@ test('an alias is moved, and moves are taken back', async () => {
 });
 
 test('a split counts what is liked of both models, says which is better, and one click promotes it', async () => {
+  const grader = { type: 'string_check', input: '{{sample.output_text}}', operation: 'eq', reference: 'xyz' };
+  assert.is((await service.call('POST', '/api/graders', { ...grader, name: 'says-xyz' })).status, 200);
   const { page, context, faults } = await openPage(service.url, '/models/aliases');
   const support = card(page, 'support@live');
   await support.getByRole('button', { name: 'Split…' }).click();
@@ -116,8 +118,10 @@ test('a split counts what is liked of both models, says which is better, and one
   }
   assert.equal(await axeViolations(page), []);
   await share.fill('50');
-  await page.keyboard.press('Enter');
-  await support.getByText('Nothing to compare yet.').waitFor();
+  await support.getByLabel('Grader').selectOption('says-xyz');
+  await share.press('Enter');
+  await support.getByText('Both models need answers that are rated.').waitFor();
+  await support.getByText('Both models need answers that are graded.').waitFor();
   assert.equal(await appearanceFaults(page, 'aliases-split-empty'), []);
 
   const askAndRate = async (from: number, to: number, liked: string) => {
@@ -138,8 +142,13 @@ test('a split counts what is liked of both models, says which is better, and one
   );
   const bars = support.getByRole('img');
   assert.is(await bars.count(), 2);
+  await support.getByRole('button', { name: 'Grade 40 answers' }).click();
+  await support.getByText('All answers are graded with says-xyz.').waitFor();
+  await support.getByText('xyz scores higher').waitFor();
+  assert.is(await bars.count(), 4);
+  assert.equal(await axeViolations(page), []);
   assert.match(
-    (await bars.last().getAttribute('aria-label')) ?? '',
+    (await bars.nth(2).getAttribute('aria-label')) ?? '',
     /^100% thumbs up; between [\d.]+% and 100% with 95% confidence$/,
   );
   assert.equal(await appearanceFaults(page, 'aliases-split'), []);

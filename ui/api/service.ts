@@ -235,6 +235,8 @@ export const service = {
   undoAlias: (name: string) => call('POST /api/aliases/{name}/undo', { path: { name } }),
   splitAlias: (name: string, body: Body<'POST /api/aliases/{name}/split'>) =>
     call('POST /api/aliases/{name}/split', { path: { name }, body }),
+  gradeSplit: (name: string, body: Body<'POST /api/aliases/{name}/split/grade'>, signal?: AbortSignal) =>
+    call('POST /api/aliases/{name}/split/grade', { path: { name }, body, signal }),
   endSplit: (name: string) => call('DELETE /api/aliases/{name}/split', { path: { name } }),
   removeAlias: (name: string) => call('DELETE /api/aliases/{name}', { path: { name } }),
   /** The trained models, those of other services, and the aliases, as clients list them. */

@@ -12,5 +12,6 @@ CREATE TABLE alias_splits (
   alias TEXT PRIMARY KEY,
   target TEXT NOT NULL,                     -- as above
   percent INTEGER NOT NULL,
-  started_at TEXT NOT NULL
+  started_at TEXT NOT NULL,
+  grader TEXT                               -- the name of the grader that scores the answers of both; NULL without one
 );

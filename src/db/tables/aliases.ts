@@ -13,6 +13,8 @@ export interface AliasSplit {
   /** 1 to 99. */
   readonly percent: number;
   readonly startedAt: string;
+  /** The name of the grader that scores the answers of both models. */
+  readonly grader: string | null;
 }
 
 /** The moves and splits of aliases. */
@@ -47,10 +49,10 @@ export function createAliasStore(db: Db): AliasStore {
   );
   const remove = db.prepare('DELETE FROM alias_moves WHERE alias = ?');
   const split = db.prepare(
-    'SELECT target, percent, started_at AS startedAt FROM alias_splits WHERE alias = ?',
+    'SELECT target, percent, started_at AS startedAt, grader FROM alias_splits WHERE alias = ?',
   );
   const addSplit = db.prepare(
-    'INSERT OR REPLACE INTO alias_splits (alias, target, percent, started_at) VALUES (?, ?, ?, ?)',
+    'INSERT OR REPLACE INTO alias_splits (alias, target, percent, started_at, grader) VALUES (?, ?, ?, ?, ?)',
   );
   const removeSplit = db.prepare('DELETE FROM alias_splits WHERE alias = ?');
   return {
@@ -61,7 +63,7 @@ export function createAliasStore(db: Db): AliasStore {
     split: (alias) => (split.get(alias) as AliasSplit | undefined) ?? null,
     setSplit(alias, one) {
       if (one === null) removeSplit.run(alias);
-      else addSplit.run(alias, one.target, one.percent, one.startedAt);
+      else addSplit.run(alias, one.target, one.percent, one.startedAt, one.grader);
     },
     removeLast: (alias) => void removeLast.run(alias),
     remove: (alias) => remove.run(alias).changes > 0,

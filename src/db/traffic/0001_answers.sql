@@ -20,6 +20,14 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_model ON answers (model, number, bytes);
 CREATE INDEX answers_by_rating ON answers (rating, number) WHERE rating IS NOT NULL;
 
+-- What graders give answers.
+CREATE TABLE answer_scores (
+  number INTEGER NOT NULL,                  -- of the answer
+  grader TEXT NOT NULL,                     -- the digest of its definition
+  score REAL,                               -- 0 to 1; NULL where the answer could not be scored
+  PRIMARY KEY (number, grader)
+) WITHOUT ROWID;
+
 CREATE VIRTUAL TABLE answer_words USING fts5 (words, content = 'answers', content_rowid = 'number');
 INSERT INTO answer_words (answer_words, rank) VALUES ('secure-delete', 1);
 CREATE TRIGGER answers_are_searched AFTER INSERT ON answers
@@ -29,4 +37,5 @@ END;
 CREATE TRIGGER answers_are_forgotten AFTER DELETE ON answers
 BEGIN
   INSERT INTO answer_words (answer_words, rowid, words) VALUES ('delete', OLD.number, OLD.words);
+  DELETE FROM answer_scores WHERE number = OLD.number;
 END;

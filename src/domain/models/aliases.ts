@@ -45,8 +45,16 @@ export interface AliasTargets {
 }
 
 export const aliasPattern = /^[A-Za-z0-9._-]{1,64}@[A-Za-z0-9._-]{1,32}$/;
+/** A name with the share of a split behind it, such as `support@live:split=10`. */
+const splitPattern = /^(.+):split=([1-9]\d?)$/;
 const mostAliases = 100;
 const shownMoves = 50;
+
+/** A name, and the share of a split if it has one behind it, in percent. */
+export function namedSplit(text: string): { readonly name: string; readonly percent: number | null } {
+  const [, name = text, percent] = splitPattern.exec(text) ?? [];
+  return { name, percent: percent === undefined ? null : Number(percent) };
+}
 
 /** A number from 0 to 100 that is the same for the same text, and as likely anywhere. */
 const percentile = (text: string) =>
@@ -90,11 +98,7 @@ export function createAliases(store: AliasStore, now: () => Date = () => new Dat
     },
     split(name, split) {
       get(name);
-      const startedAt = now().toISOString();
-      store.setSplit(
-        name,
-        split === null ? null : { target: split.target, percent: split.percent, startedAt },
-      );
+      store.setSplit(name, split === null ? null : { ...split, startedAt: now().toISOString() });
       return get(name);
     },
     remove(name) {

@@ -1,7 +1,7 @@
+import type { AnswerScores, AnswerTotals, NamedAnswers } from '../../db/answer-scores.ts';
 import type {
   AnswerFilter,
   AnswerPage,
-  AnswerTotals,
   KeptAnswer,
   KeptOfModel,
   NewAnswer,
@@ -9,7 +9,7 @@ import type {
 } from '../../db/traffic-store.ts';
 import { AppError } from '../../errors.ts';
 
-export type { AnswerFilter, AnswerTotals, KeptAnswer };
+export type { AnswerFilter, AnswerTotals, KeptAnswer, NamedAnswers };
 
 /** The answers that clients asked to keep. */
 export interface Traffic {
@@ -19,8 +19,8 @@ export interface Traffic {
   get(owner: string | undefined, id: string): KeptAnswer;
   /** @returns `null` if there is no answer `after`. */
   list(filter: AnswerFilter): AnswerPage | null;
-  /** What was kept of each model that answered to a name. @param since in Unix seconds. */
-  totals(model: string, since: number): AnswerTotals[];
+  /** The figures of answers, and the scores that graders gave them. */
+  readonly scores: AnswerScores & Pick<TrafficStore, 'toGrade'>;
   /** What is kept now, and how long and how much is. */
   kept(): TrafficLimits & { readonly models: readonly KeptOfModel[] };
   /** Changes fields of an answer. @throws AppError `not_found`. */
@@ -100,9 +100,16 @@ export function createTraffic(
       const { owner, after } = filter;
       return after !== undefined && find(owner, after) === null ? null : store.list(filter);
     },
-    totals(model, since) {
-      write();
-      return store.totals(model, since);
+    scores: {
+      ...store.scores,
+      totals(those, grader) {
+        write();
+        return store.scores.totals(those, grader);
+      },
+      toGrade(those, grader, limit) {
+        write();
+        return store.toGrade(those, grader, limit);
+      },
     },
     kept() {
       write();

@@ -59,6 +59,41 @@ test('without an answer there is no file, and an empty list', async () => {
   assert.is(existsSync(file), false);
 });
 
+test('the time of answers is their median, and scores are those of one grader', () => {
+  const { traffic } = open(path());
+  for (const [index, milliseconds] of [40, 10, 1_000, 20].entries())
+    traffic.record({ ...answer(`a${index}`), milliseconds });
+  for (const [index, milliseconds] of [7, 1, 9].entries())
+    traffic.record({ ...answer(`b${index}`), answeredBy: 'n', milliseconds });
+  traffic.record({ ...answer('before', 1), milliseconds: 5_000 });
+  const those = { model: 'm', since: 2 };
+  const none = { up: 0, down: 0, graded: 0, score: 0 };
+  assert.equal(traffic.scores.totals(those, null), [
+    { answeredBy: 'm', answers: 4, milliseconds: 30, ...none },
+    { answeredBy: 'n', answers: 3, milliseconds: 7, ...none },
+  ]);
+  const scores = new Map([
+    ['a0', 1],
+    ['a1', 0.5],
+    ['a2', null],
+    ['gone', 1],
+  ]);
+  traffic.scores.setScores('one', scores);
+  traffic.scores.setScores('other', new Map([['b0', 1]]));
+  const [scored] = traffic.scores.totals(those, 'one');
+  assert.equal([scored?.answers, scored?.graded, scored?.score], [4, 2, 1.5]);
+  assert.equal(traffic.scores.ungraded(those, 'one'), { left: 4, failed: 1 });
+  assert.equal(
+    traffic.scores.toGrade(those, 'one', 2).map(({ id }) => id),
+    ['b2', 'b1'],
+  );
+  traffic.scores.forgetFailures('one');
+  traffic.remove(undefined, 'a0');
+  assert.equal(traffic.scores.ungraded(those, 'one'), { left: 5, failed: 0 });
+  assert.equal(traffic.scores.totals(those, 'one')[0]?.graded, 1);
+  traffic.close();
+});
+
 test('a page ends before it becomes large, and the next goes on from there', () => {
   const { traffic } = open(path());
   for (let index = 0; index < 5; index += 1)

@@ -1,17 +1,23 @@
 import * as v from 'valibot';
 import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
-import { aliasPattern } from '../../../domain/models/aliases.ts';
+import { aliasPattern, namedSplit } from '../../../domain/models/aliases.ts';
 import { remoteKey } from '../../../domain/remote-models/remote-models.ts';
 import type { Services } from '../../../domain/services.ts';
 import { AppError } from '../../../errors.ts';
 import { route } from '../../../http/route.ts';
 import { confirmation, errorBody, refused, tag } from '../common.ts';
-import { alias, createAliasPresenter } from './present-alias.ts';
+import { alias, createAliasPresenter, secondsOf } from './present-alias.ts';
 
 const body = v.strictObject({
   name: v.pipe(
     v.string(),
-    v.regex(aliasPattern, 'must be like support@live: letters, digits, dots, underscores and hyphens'),
+    v.check(
+      (text) => aliasPattern.test(namedSplit(text).name),
+      'must be like support@live (letters, digits, dots, underscores and hyphens), or support@live:split=10 to split it',
+    ),
+    v.description(
+      'With `:split=N` behind it, from 1 to 99, the alias is split: the model answers N % of the conversations.',
+    ),
   ),
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
 });
@@ -23,18 +29,45 @@ const splitBody = v.strictObject({
     v.minValue(1, 'must be at least 1'),
     v.maxValue(99, 'must be at most 99; move the alias for all requests'),
   ),
+  grader: v.pipe(
+    v.optional(v.nullable(v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(256)))),
+    v.description('The name of a grader that scores the answers of both, from 0 to 1.'),
+  ),
+});
+const gradeBody = v.strictObject({
+  retry_failed: v.pipe(
+    v.optional(v.boolean(), false),
+    v.description('Also score the answers again that the grader could not score.'),
+  ),
+});
+const graded = v.object({
+  graded: v.number(),
+  failed: v.number(),
+  /** Why the first of those that failed has no score. */
+  error: v.nullable(v.string()),
+  alias,
 });
 const noAlias = { description: 'Alias not found', schema: errorBody };
 
 /** Names that move from model to model. */
-export function aliasRoutes({ aliases, modelReferences, models, traffic }: Services) {
-  const { keyOf, present } = createAliasPresenter({ modelReferences, models, traffic });
+export function aliasRoutes(services: Services) {
+  const { aliases, answerGrades, modelReferences } = services;
+  const { keyOf, present } = createAliasPresenter(services);
   /** What a name stands for: a model by its ID, since its name may change. @throws AppError `not_found`. */
   function find(name: string): { readonly target: string; readonly key: string } {
     const remote = modelReferences.remoteOf(name);
     if (remote !== null) return { target: remote.name, key: remoteKey(remote) };
     const found = modelReferences.resolve(name);
     return { target: found.checkpoint === undefined ? found.model : name, key: referenceKey(found) };
+  }
+  /** @throws AppError `not_found`, or `invalid` for the model that it stands for, or a wrong grader. */
+  function split(name: string, model: string, percent: number, grader: string | null) {
+    const [current] = aliases.get(name).moves;
+    const { target, key } = find(model);
+    if (current !== undefined && keyOf(current.target) === key)
+      throw new AppError('invalid', `${name} stands for this model already. Choose another one.`);
+    if (grader !== null) answerGrades.require(grader);
+    return aliases.split(name, { target, percent, grader });
   }
   return [
     route({
@@ -55,10 +88,15 @@ export function aliasRoutes({ aliases, modelReferences, models, traffic }: Servi
       responses: {
         200: { description: 'The alias', schema: alias },
         400: refused,
-        404: { description: 'Model not found', schema: errorBody },
+        404: { description: 'Model not found, or no alias to split', schema: errorBody },
         409: { description: 'There are as many aliases as possible', schema: errorBody },
       },
-      handle: ({ body: { name, model } }) => present(aliases.move(name, find(model).target)),
+      handle: ({ body: { name: text, model } }) => {
+        const { name, percent } = namedSplit(text);
+        return present(
+          percent === null ? aliases.move(name, find(model).target) : split(name, model, percent, null),
+        );
+      },
     }),
     route({
       method: 'POST',
@@ -78,18 +116,35 @@ export function aliasRoutes({ aliases, modelReferences, models, traffic }: Servi
       tag,
       summary: 'Let another model answer a share of the conversations of an alias, to compare the two',
       body: splitBody,
-      bodyExample: { model: 'Qwen3-0.6B-support-2', percent: 10 },
+      bodyExample: { model: 'Qwen3-0.6B-support-2', percent: 10, grader: 'right-label' },
       responses: {
         200: { description: 'The alias', schema: alias },
         400: refused,
         404: { description: 'Alias or model not found', schema: errorBody },
       },
-      handle: ({ params: { name }, body: { model, percent } }) => {
-        const [current] = aliases.get(name).moves;
-        const { target, key } = find(model);
-        if (current !== undefined && keyOf(current.target) === key)
-          throw new AppError('invalid', `${name} stands for this model already. Choose another one.`);
-        return present(aliases.split(name, { target, percent }));
+      handle: ({ params: { name }, body: { model, percent, grader = null } }) =>
+        present(split(name, model, percent, grader)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/aliases/{name}/split/grade',
+      tag,
+      summary: 'Score the newest 20 answers of a split that its grader has not looked at yet',
+      body: gradeBody,
+      bodyExample: { retry_failed: false },
+      responses: {
+        200: { description: 'What became of them, and the alias', schema: graded },
+        400: refused,
+        404: { description: 'Alias or grader not found', schema: errorBody },
+        409: { description: 'The alias is not split, or the split has no grader', schema: errorBody },
+      },
+      handle: async ({ params: { name }, body: { retry_failed: retries }, exchange }) => {
+        const { split: current } = aliases.get(name);
+        if (current === null || current.grader === null)
+          throw new AppError('conflict', `${name} has no split with a grader. Start one first.`);
+        const those = { model: name, since: secondsOf(current) };
+        const done = await answerGrades.grade(current.grader, those, retries, exchange.signal);
+        return { ...done, alias: present(aliases.get(name)) };
       },
     }),
     route({

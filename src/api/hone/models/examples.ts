@@ -79,6 +79,8 @@ const split = {
       down: 32,
       liked: { share: 0.6, low: 0.4904, high: 0.7004 },
       milliseconds: 812.4,
+      graded: 912,
+      score: { share: 0.71, low: 0.6797, high: 0.7385 },
     },
     candidate: {
       answers: 101,
@@ -86,9 +88,19 @@ const split = {
       down: 14,
       liked: { share: 0.8, low: 0.6918, high: 0.8769 },
       milliseconds: 640.2,
+      graded: 101,
+      score: { share: 0.83, low: 0.7453, high: 0.8908 },
     },
     difference: { share: 0.2, low: 0.0524, high: 0.3339 },
     better: 'candidate',
+    grader: {
+      name: 'right-label',
+      deleted: false,
+      left: 0,
+      failed: 0,
+      difference: { share: 0.12, low: 0.0301, high: 0.1878 },
+      better: 'candidate',
+    },
   },
 };
 
@@ -106,6 +118,7 @@ export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/aliases': alias,
   'POST /api/aliases/{name}/undo': { ...alias, ...alias.history[0], history: [] },
   'POST /api/aliases/{name}/split': split,
+  'POST /api/aliases/{name}/split/grade': { graded: 20, failed: 0, error: null, alias: split },
   'DELETE /api/aliases/{name}/split': alias,
   'DELETE /api/aliases/{name}': { status: 'deleted', message: 'The alias support@live was deleted' },
   'GET /api/remote_models': { remote_models: [remoteModel] },

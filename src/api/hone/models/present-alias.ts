@@ -4,22 +4,28 @@ import { referenceKey } from '../../../domain/fine-tuning/model-references.ts';
 import type { Alias, AliasSplit } from '../../../domain/models/aliases.ts';
 import { remoteKey } from '../../../domain/remote-models/remote-models.ts';
 import type { Services } from '../../../domain/services.ts';
-import { difference, wilson } from '../../../domain/traffic/wilson.ts';
+import { difference, type Share, wilson } from '../../../domain/traffic/wilson.ts';
 
 const moved = {
   /** The name of the model, checkpoint or base model; `null` if it was deleted. */
   model: v.nullable(v.string()),
   moved_at: v.string(),
 };
+const share = v.nullable(v.object({ share: v.number(), low: v.number(), high: v.number() }));
+const better = v.nullable(v.picklist(['current', 'candidate']));
 /** The kept answers of one of two models. */
 const side = v.object({
   answers: v.number(),
   up: v.number(),
   down: v.number(),
   /** The share of thumbs up with its interval of 95 % confidence; `null` without a rating. */
-  liked: v.nullable(v.object({ share: v.number(), low: v.number(), high: v.number() })),
-  /** The mean time of an answer; `null` without an answer. */
+  liked: share,
+  /** The median time of an answer; `null` without an answer. */
   milliseconds: v.nullable(v.number()),
+  /** How many answers the grader has scored. */
+  graded: v.number(),
+  /** The mean score with its interval of 95 % confidence; `null` without a scored answer. */
+  score: share,
 });
 const split = v.object({
   model: moved.model,
@@ -28,9 +34,23 @@ const split = v.object({
   current: side,
   candidate: side,
   /** By how much more the candidate is liked, with the interval of 95 % confidence. */
-  difference: v.nullable(v.object({ share: v.number(), low: v.number(), high: v.number() })),
+  difference: share,
   /** The one that is liked more, where the interval says so. */
-  better: v.nullable(v.picklist(['current', 'candidate'])),
+  better,
+  /** What the grader makes of them; `null` without one. */
+  grader: v.nullable(
+    v.object({
+      name: v.string(),
+      /** Whether it was deleted since. */
+      deleted: v.boolean(),
+      /** How many answers it has not looked at yet, and how many it could not score. */
+      left: v.number(),
+      failed: v.number(),
+      /** By how much higher the mean score of the candidate is, and which one is higher, as above. */
+      difference: share,
+      better,
+    }),
+  ),
 });
 /** What an alias stands for, and what it stood for before, the newest first. */
 export const alias = v.object({
@@ -39,12 +59,24 @@ export const alias = v.object({
   history: v.array(v.object(moved)),
   split: v.nullable(split),
 });
+/** When a split was started, in Unix seconds. */
+export const secondsOf = ({ startedAt }: AliasSplit): number => Math.floor(Date.parse(startedAt) / 1000);
+
+/** By how much the second share is above the first, and which of the two is higher where the interval says so. */
+function compare(current: Share | null, candidate: Share | null) {
+  const more = current === null || candidate === null ? null : difference(current, candidate);
+  const isOpen = more === null || (more.low <= 0 && more.high >= 0);
+  const higher = isOpen ? null : more.low > 0 ? ('candidate' as const) : ('current' as const);
+  return { difference: more, better: higher };
+}
+
 /** Presents aliases with the names of their models, and with what was kept of both models of a split. */
 export function createAliasPresenter({
+  answerGrades,
   modelReferences,
   models,
   traffic,
-}: Pick<Services, 'modelReferences' | 'models' | 'traffic'>) {
+}: Pick<Services, 'answerGrades' | 'modelReferences' | 'models' | 'traffic'>) {
   /** The name of what an alias stands for; `null` if it was deleted. */
   const nameOf = (target: string): string | null => {
     try {
@@ -65,31 +97,32 @@ export function createAliasPresenter({
       return null;
     }
   };
-  const presentSplit = (name: string, current: string, { target, percent, startedAt }: AliasSplit) => {
-    const totals = traffic.totals(name, Math.floor(Date.parse(startedAt) / 1000));
+  const presentSplit = (name: string, current: string, split: AliasSplit) => {
+    const { target, percent, startedAt, grader } = split;
+    const those = { model: name, since: secondsOf(split) };
+    const key = grader === null ? null : answerGrades.keyOf(grader);
+    const totals = traffic.scores.totals(those, key);
     const sideOf = (one: string) => {
-      const key = keyOf(one);
-      const {
-        answers = 0,
-        up = 0,
-        down = 0,
-        milliseconds = null,
-      } = totals.find(({ answeredBy }) => answeredBy === key) ?? {};
-      return { answers, up, down, liked: wilson(up, up + down), milliseconds };
+      const answeredBy = keyOf(one);
+      const found = totals.find((each) => each.answeredBy === answeredBy);
+      const { answers = 0, up = 0, down = 0, milliseconds = null, graded = 0, score = 0 } = found ?? {};
+      // The variance of scores from 0 to 1 is at most that of a share, so its interval is wide enough for their mean.
+      const means = { graded, score: wilson(score, graded) };
+      return { answers, up, down, liked: wilson(up, up + down), milliseconds, ...means };
     };
     const sides = { current: sideOf(current), candidate: sideOf(target) };
-    const [a, b] = [sides.current.liked, sides.candidate.liked];
-    const more = a === null || b === null ? null : difference(a, b);
-    const better =
-      more === null || (more.low <= 0 && more.high >= 0) ? null : more.low > 0 ? 'candidate' : 'current';
+    const liked = compare(sides.current.liked, sides.candidate.liked);
+    const { left, failed } = key === null ? { left: 0, failed: 0 } : traffic.scores.ungraded(those, key);
+    const scored = compare(sides.current.score, sides.candidate.score);
     return {
       model: nameOf(target),
       percent,
       started_at: startedAt,
       current: sides.current,
       candidate: sides.candidate,
-      difference: more,
-      better: better as 'current' | 'candidate' | null,
+      difference: liked.difference,
+      better: liked.better,
+      grader: grader === null ? null : { name: grader, deleted: key === null, left, failed, ...scored },
     };
   };
   const present = ({ name, moves, split }: Alias): v.InferOutput<typeof alias> => {

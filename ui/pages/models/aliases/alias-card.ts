@@ -2,12 +2,12 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../../../api/service.ts';
 import type { Alias } from '../../../api/types.ts';
-import { textField } from '../../../elements/fields.ts';
+import { selectField, textField } from '../../../elements/fields.ts';
 import { formatMoment } from '../../../elements/format.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../../elements/parts.ts';
 import { Action } from '../../../state/action.ts';
-import { aliases, models, toasts } from '../../../state/app.ts';
+import { aliases, graders, models, toasts } from '../../../state/app.ts';
 import { asServiceError } from '../../../state/remote.ts';
 import { Watch } from '../../../state/store.ts';
 import { deletion } from '../../../views/deletion.ts';
@@ -24,11 +24,13 @@ export class AliasCard extends LightElement {
   @state() private _isDeleting = false;
   @state() private _model = '';
   @state() private _percent = '10';
+  /** The name of the grader that compares the models of a split. */
+  @state() private _grader = '';
   private readonly _action = new Action(this);
 
   constructor() {
     super();
-    new Watch(this, models);
+    new Watch(this, models, graders);
   }
 
   /** Asks for a change, and shows it. */
@@ -64,7 +66,7 @@ export class AliasCard extends LightElement {
     const [model, percent] = [this._model, this._typedPercent];
     if (percent === null) return;
     await this._change(
-      () => service.splitAlias(name, { model, percent }),
+      () => service.splitAlias(name, { model, percent, grader: this._grader || null }),
       () => toasts.show(`${targetWords(model)} answers ${percent}% of the conversations of ${name}`),
     );
   }
@@ -95,6 +97,7 @@ export class AliasCard extends LightElement {
   private async _show(form: 'move' | 'split'): Promise<void> {
     this._action.clear();
     this._model = '';
+    graders.ensure();
     this._form = this._form === form ? null : form;
     await this.updateComplete;
     this.querySelector<HTMLElement>('form select')?.focus();
@@ -176,7 +179,7 @@ export class AliasCard extends LightElement {
             this._model = chosen;
           },
         )}
-        ${isSplit ? this._share(name) : nothing}
+        ${isSplit ? [this._share(name), this._graders(name)] : nothing}
       </div>
       <div class="row end">
         <button type="button" @click=${close}>Cancel</button>
@@ -190,6 +193,14 @@ export class AliasCard extends LightElement {
     const fault = this._typedPercent === null ? 'A whole number from 1 to 99.' : false;
     return textField({ ...field, fault, inputMode: 'numeric' }, (text) => {
       this._percent = text;
+    });
+  }
+
+  private _graders(name: string): TemplateResult {
+    const choices = (graders.value.value ?? []).map(({ name: one }) => [one, one] as const);
+    const field = { name: 'Grader', id: `grader-${name}`, value: this._grader, choices, empty: 'None' };
+    return selectField(field, (chosen) => {
+      this._grader = chosen;
     });
   }
 
