@@ -100,6 +100,27 @@ test('kept answers are listed, searched and filtered, and the address says by wh
   await context.close();
 });
 
+test('answers that are kept meanwhile are counted, and shown on demand', async () => {
+  const { page, context, faults } = await openPage(service.url, '/traffic?q=meanwhile');
+  await sees(page, 'No matching answers');
+  await ask('support', 'Meanwhile 1');
+  // An empty list shows them at once.
+  await shows(page, ['Meanwhile 1']);
+  await ask('support', 'Meanwhile 2');
+  await ask('support', 'Meanwhile 3');
+  await ask('support', 'Something else');
+  await page.getByRole('button', { name: 'Show 2 new answers' }).waitFor();
+  assert.equal(await questions(page), ['Meanwhile 1']);
+  assert.equal(await appearanceFaults(page, 'traffic-newer'), []);
+  await page.getByRole('button', { name: 'Show 2 new answers' }).click();
+  await shows(page, ['Meanwhile 3', 'Meanwhile 2', 'Meanwhile 1']);
+  await page.getByRole('button', { name: /new answer/ }).waitFor({ state: 'detached' });
+  assert.equal(faults, []);
+  await context.close();
+  const { data } = (await service.call('GET', '/v1/chat/completions?limit=4&order=desc')).body;
+  for (const { id } of data) await service.call('DELETE', `/v1/chat/completions/${id}`);
+});
+
 test('answers are read, rated, corrected and selected with the keyboard alone', async () => {
   const { body } = await service.call('GET', '/api/traffic');
   const [invoice, second, third] = body.answers.map(({ id }: { id: string }) => id);

@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../api/service.ts';
 import type { AnswerFigures } from '../api/types.ts';
+import { Every } from '../elements/every.ts';
 import { formatCount, formatMemory, formatNumber } from '../elements/format.ts';
 import { LightElement } from '../elements/light-element.ts';
 import { figure, nameText } from '../elements/parts.ts';
@@ -12,21 +13,18 @@ const refreshMs = 5_000;
 @customElement('hone-answering')
 export class Answering extends LightElement {
   @state() private _figures: AnswerFigures | null = null;
-  private _timer: ReturnType<typeof setInterval> | null = null;
+
+  constructor() {
+    super();
+    new Every(this, refreshMs, () => this._look());
+  }
 
   override connectedCallback(): void {
     super.connectedCallback();
     this._look();
-    this._timer = setInterval(() => this._look(), refreshMs);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    if (this._timer !== null) clearInterval(this._timer);
   }
 
   private _look(): void {
-    if (document.visibilityState !== 'visible') return;
     service.answerFigures().then(
       (figures) => {
         this._figures = figures;

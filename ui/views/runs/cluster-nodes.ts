@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import type { Info } from '../../api/types.ts';
+import { Every } from '../../elements/every.ts';
 import { LightElement } from '../../elements/light-element.ts';
 import { progressBar } from '../../elements/parts.ts';
 import { info } from '../../state/app.ts';
@@ -14,30 +15,22 @@ type Cluster = NonNullable<Info['cluster']>;
 /** The cluster's machines with their devices and what of them is free; nothing without a cluster. */
 @customElement('hone-cluster-nodes')
 export class ClusterNodes extends LightElement {
-  private _timer: ReturnType<typeof setInterval> | null = null;
-
   constructor() {
     super();
     new Watch(this, info);
+    new Every(this, refreshMs, () => this._look());
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
     info.ensure();
     this._look();
-    this._timer = setInterval(() => this._look(), refreshMs);
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    if (this._timer !== null) clearInterval(this._timer);
-  }
-
-  /** Asks what is free, where there is a cluster and somebody looks. */
+  /** Asks what is free, where there is a cluster. */
   private _look(): void {
     const { value, loading } = info.value;
-    if (value?.cluster !== undefined && !loading && document.visibilityState === 'visible')
-      void info.refresh();
+    if (value?.cluster !== undefined && !loading) void info.refresh();
   }
 
   protected override render(): TemplateResult | typeof nothing {

@@ -2,6 +2,7 @@ import type { TemplateResult } from 'lit';
 import { html } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
 import type { Job } from '../../api/types.ts';
+import { Every } from '../../elements/every.ts';
 import { formatDuration, jobSeconds } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
@@ -11,18 +12,12 @@ const tickMs = 1_000;
 @customElement('hone-elapsed')
 export class Elapsed extends LightElement {
   @property({ attribute: false }) job: Job | null = null;
-  private _timer: ReturnType<typeof setInterval> | null = null;
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this._timer = setInterval(() => {
+  constructor() {
+    super();
+    new Every(this, tickMs, () => {
       if (this.job?.ended_at === null) this.requestUpdate();
-    }, tickMs);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    if (this._timer !== null) clearInterval(this._timer);
+    });
   }
 
   protected override render(): TemplateResult {

@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property } from 'lit/decorators.js';
+import { Every } from '../../elements/every.ts';
 import { formatDuration } from '../../elements/format.ts';
 import { LightElement } from '../../elements/light-element.ts';
 
@@ -12,18 +13,12 @@ const [tens, minutes] = [100, 1_200];
 export class TimeLeft extends LightElement {
   /** When it is expected to end. */
   @property() end: string | null = null;
-  private _timer: ReturnType<typeof setInterval> | null = null;
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this._timer = setInterval(() => {
+  constructor() {
+    super();
+    new Every(this, tickMs, () => {
       if (this.end !== null) this.requestUpdate();
-    }, tickMs);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    if (this._timer !== null) clearInterval(this._timer);
+    });
   }
 
   protected override render(): TemplateResult | typeof nothing {

@@ -3,6 +3,7 @@ import { customElement } from 'lit/decorators.js';
 import { service } from '../../../api/service.ts';
 import type { ListedModel } from '../../../api/types.ts';
 import { type Child, keyedRow } from '../../../elements/child.ts';
+import { Every } from '../../../elements/every.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../../elements/parts.ts';
 import { aliases, baseModels } from '../../../state/app.ts';
@@ -19,23 +20,13 @@ const refreshMs = 5_000;
 @customElement('hone-aliases')
 export class Aliases extends LightElement {
   private readonly _listed = new Remote<readonly ListedModel[]>(service.listedModels);
-  private _timer: ReturnType<typeof setInterval> | null = null;
 
   constructor() {
     super();
     new Reread(this, aliases, baseModels, this._listed);
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this._timer = setInterval(() => {
-      if (document.visibilityState === 'visible' && !aliases.value.loading) void aliases.refresh();
-    }, refreshMs);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    if (this._timer !== null) clearInterval(this._timer);
+    new Every(this, refreshMs, () => {
+      if (!aliases.value.loading) void aliases.refresh();
+    });
   }
 
   protected override render(): TemplateResult {

@@ -4,12 +4,23 @@ import { service } from '../../../api/service.ts';
 import type { KeptSummary } from '../../../api/types.ts';
 import { asServiceError } from '../../../state/remote.ts';
 import { Store } from '../../../state/store.ts';
+import { ratingOptions } from './rating-words.ts';
 
 /** Which kept answers are looked for; an empty text is no filter. */
 export interface AnswerFilter {
   readonly search: string;
   readonly model: string;
   readonly rating: RatingFilter | '';
+}
+
+/** The filter that an address has. */
+export function filterOf(query: URLSearchParams): AnswerFilter {
+  const rating = query.get('rating');
+  return {
+    search: (query.get('q') ?? '').trim().slice(0, 200),
+    model: query.get('model') ?? '',
+    rating: ratingOptions.find(({ value }) => value === rating)?.value ?? '',
+  };
 }
 
 /** A filter as requests have it. */
@@ -23,6 +34,8 @@ export interface FoundAnswers {
   /** `null` until the first answer of the service. */
   readonly answers: readonly KeptSummary[] | null;
   readonly hasMore: boolean;
+  /** How many were kept since, of a page at most; they are shown on demand, so that nothing moves under the pointer. */
+  readonly newer: number;
   readonly error: ServiceError | null;
   /** Whether more are on their way. */
   readonly isReading: boolean;
@@ -40,7 +53,7 @@ export class AnswerSearch extends Store<FoundAnswers> {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
-    super({ answers: null, hasMore: false, error: null, isReading: false });
+    super({ answers: null, hasMore: false, newer: 0, error: null, isReading: false });
   }
 
   /** Finds the answers of a filter, unless it is the current one. What is being typed is waited for. */
@@ -57,6 +70,25 @@ export class AnswerSearch extends Store<FoundAnswers> {
   /** Reads the list anew, from its beginning. */
   async refresh(): Promise<void> {
     await this.#read([]);
+  }
+
+  /** Looks for answers that were kept since. An empty list takes them over at once. */
+  async look(): Promise<void> {
+    const { answers, isReading } = this.value;
+    const filter = this.#filter;
+    const asking = this.#asking;
+    if (filter === null || answers === null || isReading || asking?.signal.aborted !== false) return;
+    const query = { ...sentFilter(filter), limit: pageAnswers };
+    // The page says elsewhere that the service is not reachable.
+    const found = await service.keptAnswers(query, asking.signal).catch(() => null);
+    if (found === null || asking !== this.#asking || filter !== this.#filter) return;
+    const known = new Set(this.value.answers?.map(({ id }) => id));
+    if (known.size === 0) this.set({ ...this.value, answers: found.answers, hasMore: found.has_more });
+    else {
+      const at = found.answers.findIndex(({ id }) => known.has(id));
+      const newer = at < 0 ? found.answers.length : at;
+      if (newer !== this.value.newer) this.set({ ...this.value, newer });
+    }
   }
 
   /** Reads the next ones, if there are more. */
@@ -98,7 +130,13 @@ export class AnswerSearch extends Store<FoundAnswers> {
     try {
       const { answers, has_more: hasMore } = await service.keptAnswers(query, asking.signal);
       if (asking === this.#asking)
-        this.set({ answers: [...known, ...answers], hasMore, error: null, isReading: false });
+        this.set({
+          answers: [...known, ...answers],
+          hasMore,
+          newer: isMore ? this.value.newer : 0,
+          error: null,
+          isReading: false,
+        });
     } catch (error) {
       if (asking === this.#asking)
         this.set({ ...this.value, error: asServiceError(error), isReading: false });

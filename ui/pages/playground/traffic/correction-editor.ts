@@ -1,9 +1,13 @@
-import { html, type TemplateResult } from 'lit';
+import { html, nothing, type TemplateResult } from 'lit';
+import type { ServiceError } from '../../../api/request.ts';
+import { serviceErrorPanel } from '../../../elements/parts.ts';
 
 /** The form in which what an answer should have been is written. Ctrl+Enter saves, Escape leaves. */
 export function correctionEditor(options: {
   readonly text: string;
   readonly isBusy: boolean;
+  /** Why it could not be saved. */
+  readonly error: ServiceError | null;
   /** Whether there is one that can be taken back. */
   readonly isCorrected: boolean;
   readonly write: (text: string) => void;
@@ -11,7 +15,7 @@ export function correctionEditor(options: {
   readonly takeBack: () => void;
   readonly leave: () => void;
 }): TemplateResult {
-  const { text, isBusy, isCorrected, write, save, takeBack, leave } = options;
+  const { text, isBusy, error, isCorrected, write, save, takeBack, leave } = options;
   const isPossible = text.trim() !== '' && !isBusy;
   const submit = (event: Event) => {
     event.preventDefault();
@@ -37,5 +41,6 @@ export function correctionEditor(options: {
       ${isCorrected ? html`<button type="button" class="small" ?disabled=${isBusy} @click=${takeBack}>Remove correction</button>` : ''}
       <span class="hint"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves, <kbd>Esc</kbd> cancels.</span>
     </div>
-  </form>`;
+  </form>
+  ${error === null ? nothing : serviceErrorPanel('Could not save the correction', error)}`;
 }

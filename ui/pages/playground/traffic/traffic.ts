@@ -2,6 +2,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, state } from 'lit/decorators.js';
 import { service } from '../../../api/service.ts';
 import type { KeptFacets, KeptSummary } from '../../../api/types.ts';
+import { Every } from '../../../elements/every.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../../elements/parts.ts';
 import { Action } from '../../../state/action.ts';
@@ -14,18 +15,22 @@ import { Watch } from '../../../state/store.ts';
 import { ChosenEntries } from '../../../views/lists/chosen-entries.ts';
 import { MoreRows } from '../../../views/lists/more-rows.ts';
 import { playgroundTabs } from '../../../views/playground-tabs.ts';
-import { isPlainKey, letterOf } from '../../../views/shell/keys.ts';
 import { answerCard } from './answer-card.ts';
 import { answerList } from './answer-list.ts';
-import { type AnswerFilter, AnswerSearch, sentFilter } from './answer-search.ts';
+import { type AnswerFilter, AnswerSearch, filterOf, sentFilter } from './answer-search.ts';
 import { answerTools } from './answer-tools.ts';
 import { correctionEditor } from './correction-editor.ts';
+import { newerAnswers } from './newer-answers.ts';
 import { OpenAnswer } from './open-answer.ts';
-import { ratingOptions } from './rating-words.ts';
 import { howToRecord, retention } from './recording.ts';
+import { selectedAnswers } from './selected-answers.ts';
+import { pressed } from './traffic-keys.ts';
 import '../../../elements/copy.ts';
 import './delete-answers.ts';
 import './rows-dialog.ts';
+
+/** How often it looks for answers that were kept since. */
+const lookMs = 5_000;
 
 /**
  * The answers that clients asked to keep: found, read, rated, corrected, deleted, and made rows of. The address has the
@@ -51,6 +56,7 @@ export class Traffic extends LightElement {
     super();
     new Watch(this, router, session, this._search, this._open);
     new Reread(this, this._facets);
+    new Every(this, lookMs, () => this._look());
   }
 
   override connectedCallback(): void {
@@ -74,13 +80,7 @@ export class Traffic extends LightElement {
   }
 
   private get _filter(): AnswerFilter {
-    const { query } = router.value;
-    const rating = query.get('rating');
-    return {
-      search: (query.get('q') ?? '').trim().slice(0, 200),
-      model: query.get('model') ?? '',
-      rating: ratingOptions.find(({ value }) => value === rating)?.value ?? '',
-    };
+    return filterOf(router.value.query);
   }
 
   /** The ID of the answer that is shown. */
@@ -98,22 +98,14 @@ export class Traffic extends LightElement {
   }
 
   private _pressed(event: KeyboardEvent): void {
-    if (event.defaultPrevented || event.shiftKey || !isPlainKey(event)) return;
     const current = this._current;
     const entry = this._answers.find(({ id }) => id === current);
-    const onCurrent = (act: () => unknown) => (current === '' || event.repeat ? undefined : act);
-    const acts: Readonly<Record<string, (() => unknown) | undefined>> = {
-      j: () => this._move(1),
-      k: () => this._move(-1),
-      u: onCurrent(() => this._rate(current, 'up')),
-      d: onCurrent(() => this._rate(current, 'down')),
-      e: onCurrent(() => this._correct()),
-      x: onCurrent(() => entry && this._chosen.choose([entry], !this._chosen.has(entry))),
-    };
-    const act = acts[letterOf(event)];
-    if (act === undefined) return;
-    event.preventDefault();
-    act();
+    pressed(event, current !== '', {
+      move: (by) => void this._move(by),
+      rate: (rating) => void this._rate(current, rating),
+      correct: () => void this._correct(),
+      choose: () => entry && this._chosen.choose([entry], !this._chosen.has(entry)),
+    });
   }
 
   /** Shows the answer after or before the one that is shown. */
@@ -247,7 +239,7 @@ export class Traffic extends LightElement {
   }
 
   private _list(): TemplateResult {
-    const { hasMore, isReading, error } = this._search.value;
+    const { hasMore, newer, isReading, error } = this._search.value;
     return html`${answerTools({
       filter: this._filter,
       typed: router.value.query.get('q') ?? '',
@@ -256,7 +248,13 @@ export class Traffic extends LightElement {
       choose: (name, value) => router.go(this._with(name, value), { replace: true }),
       refresh: () => this._refresh(),
     })}
-      ${this._bulk()} ${error === null ? nothing : serviceErrorPanel('Could not load the answers', error)}
+      ${selectedAnswers({
+        ids: this._chosen.ids,
+        makeRows: () => this._startRows('chosen'),
+        remove: (ids) => this._startRemoval(ids),
+        clear: () => this._chosen.keep([]),
+      })}
+      ${newerAnswers(newer, () => this._refresh())} ${error === null ? nothing : serviceErrorPanel('Could not load the answers', error)}
       ${
         this._answers.length === 0
           ? empty('No matching answers', 'Try a shorter search, or fewer filters.')
@@ -270,20 +268,16 @@ export class Traffic extends LightElement {
       }`;
   }
 
+  /** Shows the first answers by themselves, and says how many came since to those that are shown. */
+  private async _look(): Promise<void> {
+    const { value } = this._facets.value;
+    await this._search.look();
+    if (value?.answers === 0 && this._answers.length > 0) await this._facets.refresh();
+  }
+
   private _refresh(): void {
     void this._search.refresh();
     void this._facets.refresh();
-  }
-
-  private _bulk(): TemplateResult | typeof nothing {
-    const { ids } = this._chosen;
-    if (ids.length === 0) return nothing;
-    return html`<div class="row wrap-row bulk" role="group" aria-label="Selected answers">
-      <span class="tabular" role="status">${ids.length} selected</span>
-      <button type="button" class="small" @click=${() => this._startRows('chosen')}>Make rows…</button>
-      <button type="button" class="small danger" @click=${() => this._startRemoval(ids)}>Delete…</button>
-      <button type="button" class="small" @click=${() => this._chosen.keep([])}>Clear selection</button>
-    </div>`;
   }
 
   private _answer(): TemplateResult {
@@ -309,9 +303,10 @@ export class Traffic extends LightElement {
     const edited = this._edited;
     if (edited === null) return null;
     const { id, text } = edited;
-    return html`${correctionEditor({
+    return correctionEditor({
       text,
       isBusy: this._saving.busy,
+      error: this._saving.error,
       isCorrected,
       write: (now) => {
         this._edited = { id, text: now };
@@ -319,8 +314,7 @@ export class Traffic extends LightElement {
       save: () => void this._save(id, text.trim()),
       takeBack: () => void this._save(id, null),
       leave: () => void this._leave(),
-    })}
-    ${this._saving.error === null ? nothing : serviceErrorPanel('Could not save the correction', this._saving.error)}`;
+    });
   }
 
   private _dialogs(): TemplateResult | typeof nothing {
