@@ -103,6 +103,26 @@ test('an alias is moved, and moves are taken back', async () => {
   await context.close();
 });
 
+test('a model is made live from its page, in a new alias or one that there is', async () => {
+  const { page, context, faults } = await openPage(service.url, `/models/${models.xyz?.modelId}`);
+  await page.getByRole('link', { name: 'Make it live…' }).click();
+  await page.waitForURL(/\/models\/aliases\?model=/);
+  const chosen = page.getByLabel('Model', { exact: true });
+  await until(async () => (await chosen.inputValue()) === 'xyz', 'the model is chosen');
+  const support = card(page, 'support@live');
+  await support.getByRole('button', { name: 'Move…' }).click();
+  assert.is(await support.getByLabel('New model').inputValue(), 'xyz');
+  const steps = page.getByRole('navigation', { name: 'From use to a better model' });
+  assert.equal(await steps.getByRole('link').allInnerTexts(), ['Traffic', 'Rows', 'Run', 'Compare', 'Live']);
+  assert.equal(await axeViolations(page), []);
+  assert.equal(await appearanceFaults(page, 'aliases-wanted'), []);
+  await steps.getByRole('link', { name: 'Traffic' }).click();
+  await page.waitForURL(/\/traffic$/);
+  assert.is(await steps.locator('[aria-current="step"]').innerText(), 'Traffic');
+  assert.equal(faults, []);
+  await context.close();
+});
+
 test('a split counts what is liked of both models, says which is better, and one click promotes it', async () => {
   const grader = { type: 'string_check', input: '{{sample.output_text}}', operation: 'eq', reference: 'xyz' };
   assert.is((await service.call('POST', '/api/graders', { ...grader, name: 'says-xyz' })).status, 200);

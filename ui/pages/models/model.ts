@@ -177,6 +177,7 @@ export class ModelPage extends LightElement {
           ${exportBadge(lineage)}
           <a class="button primary" href="/playground/${lineage.model_id}">Try it</a>
           <a class="button" href="/models/evaluations?model=${lineage.model_id}">Evaluate…</a>
+          <a class="button" href="/models/aliases?model=${lineage.model_id}">Make it live…</a>
           <button type="button" @click=${() => this._open('push')}>Push to the hub…</button>
           <button type="button" class="danger" @click=${() => this._open('delete')}>Delete…</button>
           ${copyLink()}

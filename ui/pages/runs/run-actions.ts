@@ -51,7 +51,8 @@ export class RunActions {
       ${
         job.state === 'completed' && isKept(job.model_id)
           ? html`<a class="button primary" href="/playground/${job.model_id}">Try the model</a>
-              <a class="button" href="/models/${job.model_id}">View model</a>`
+              <a class="button" href="/models/${job.model_id}">View model</a>
+              <a class="button" href="/models/aliases?model=${job.model_id}">Make it live…</a>`
           : nothing
       }
       ${

@@ -20,6 +20,8 @@ import '../../../elements/dialog.ts';
 export class AliasCard extends LightElement {
   @property({ attribute: false }) alias!: Alias;
   @property({ attribute: false }) targets: readonly Target[] = [];
+  /** The name of the model that its forms begin with; empty for none. */
+  @property() wanted = '';
   @state() private _form: 'move' | 'split' | null = null;
   @state() private _isDeleting = false;
   @state() private _model = '';
@@ -96,7 +98,7 @@ export class AliasCard extends LightElement {
 
   private async _show(form: 'move' | 'split'): Promise<void> {
     this._action.clear();
-    this._model = '';
+    this._model = this.wanted === this.alias.model ? '' : this.wanted;
     graders.ensure();
     this._form = this._form === form ? null : form;
     await this.updateComplete;

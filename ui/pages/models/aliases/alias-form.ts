@@ -1,4 +1,4 @@
-import { html, nothing, type TemplateResult } from 'lit';
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
 import { service } from '../../../api/service.ts';
 import { textField } from '../../../elements/fields.ts';
@@ -14,9 +14,15 @@ export class AliasForm extends LightElement {
   @property({ attribute: false }) targets: readonly Target[] = [];
   /** The names that there are. */
   @property({ attribute: false }) names: readonly string[] = [];
+  /** The name of the model to begin with; empty for none. */
+  @property() wanted = '';
   @state() private _name = '';
   @state() private _model = '';
   private readonly _action = new Action(this);
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has('wanted') && this._model === '') this._model = this.wanted;
+  }
 
   private get _isThere(): boolean {
     return this.names.includes(this._name.trim());

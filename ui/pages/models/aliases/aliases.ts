@@ -6,8 +6,10 @@ import { type Child, keyedRow } from '../../../elements/child.ts';
 import { Every } from '../../../elements/every.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { empty, serviceErrorPanel, skeleton } from '../../../elements/parts.ts';
-import { aliases, baseModels } from '../../../state/app.ts';
+import { aliases, baseModels, models, router } from '../../../state/app.ts';
 import { Remote, Reread } from '../../../state/remote.ts';
+import { Watch } from '../../../state/store.ts';
+import { loopSteps } from '../../../views/loop-steps.ts';
 import { sectionTabs } from '../../../views/section-tabs.ts';
 import './alias-card.ts';
 import './alias-form.ts';
@@ -23,7 +25,8 @@ export class Aliases extends LightElement {
 
   constructor() {
     super();
-    new Reread(this, aliases, baseModels, this._listed);
+    new Reread(this, aliases, baseModels, models, this._listed);
+    new Watch(this, router);
     new Every(this, refreshMs, () => {
       if (!aliases.value.loading) void aliases.refresh();
     });
@@ -35,6 +38,7 @@ export class Aliases extends LightElement {
       <header class="page-head">
         <div>
           <h1>Aliases</h1>
+          ${loopSteps('Live')}
           <p class="muted">Names such as <code>support@live</code> that move from model to model, while programs ask for the same name.</p>
         </div>
       </header>
@@ -54,16 +58,22 @@ export class Aliases extends LightElement {
     const targets = targetsOf(listed, baseModels.value.value ?? [], names);
     return html`<section class="card" aria-labelledby="new-alias">
         <h2 id="new-alias">New alias</h2>
-        ${targets.length === 0 ? noModels : html`<hone-alias-form .targets=${targets} .names=${names}></hone-alias-form>`}
+        ${targets.length === 0 ? noModels : html`<hone-alias-form .targets=${targets} .names=${names} wanted=${this._wanted}></hone-alias-form>`}
       </section>
       ${value.length === 0 ? html`<section class="card" aria-label="Aliases">${noAliases}</section>` : this._cards(targets)}`;
+  }
+
+  /** The name of the model that the address asks to make live; empty without one. */
+  private get _wanted(): string {
+    const id = router.value.query.get('model');
+    return models.value.value?.find(({ model_id: one }) => String(one) === id)?.name ?? '';
   }
 
   private _cards(targets: readonly Target[]): Child {
     return keyedRow(
       aliases.value.value ?? [],
       ({ name }) => name,
-      (alias) => html`<hone-alias .alias=${alias} .targets=${targets}></hone-alias>`,
+      (alias) => html`<hone-alias .alias=${alias} .targets=${targets} wanted=${this._wanted}></hone-alias>`,
     );
   }
 }

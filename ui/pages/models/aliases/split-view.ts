@@ -21,7 +21,7 @@ const thumbs: Measure = {
   missing: 'Both models need answers that are rated.',
 };
 const scores = (grader: string): Measure => ({
-  of: `the mean score of ${grader}`,
+  of: `mean score of ${grader}`,
   better: 'scores higher',
   missing: 'Both models need answers that are graded.',
 });

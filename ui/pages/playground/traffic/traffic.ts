@@ -14,6 +14,7 @@ import { session } from '../../../state/session.ts';
 import { Watch } from '../../../state/store.ts';
 import { ChosenEntries } from '../../../views/lists/chosen-entries.ts';
 import { MoreRows } from '../../../views/lists/more-rows.ts';
+import { loopSteps } from '../../../views/loop-steps.ts';
 import { playgroundTabs } from '../../../views/playground-tabs.ts';
 import { answerCard } from './answer-card.ts';
 import { answerList } from './answer-list.ts';
@@ -198,6 +199,7 @@ export class Traffic extends LightElement {
       <header class="page-head">
         <div>
           <h1>Traffic</h1>
+          ${loopSteps('Traffic')}
           ${facets === null ? html`<p class="muted">Answers that clients asked to keep.</p>` : retention(facets)}
         </div>
         ${
