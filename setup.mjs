@@ -17,6 +17,7 @@ const VERBS = {
   key: 'manage access keys   add NAME [--scope full|train|inference] [--budget minutes=60,runs=3] | list | remove ID',
   'judge-key': 'manage keys of judges on other servers   add URL | list | remove URL',
   track: 'manage trackers of runs   add wandb|mlflow|trackio | key NAME | list | remove NAME',
+  mask: 'manage what finds personal data in kept answers   add | list | remove',
   import: 'move fine-tuning files and jobs from OpenAI   openai [--list]',
   cluster: 'start or stop the head of a cluster on this machine   start [--host ADDRESS] [--port N] | stop',
   join: 'train for the cluster of another machine until Ctrl+C   HOST:PORT',

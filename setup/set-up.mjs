@@ -34,6 +34,7 @@ const plans = {
   key: [[packages, bundles]],
   report: [[packages, bundles]],
   track: [[packages, bundles], [python]],
+  mask: [[packages, bundles], [python]],
   cluster: [[packages, bundles], forPython],
   join: [[packages, bundles], forPython],
   generate: [[packages]],

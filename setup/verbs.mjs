@@ -10,6 +10,7 @@ const bundles = {
   key: ['main.js', 'key'],
   'judge-key': ['main.js', 'judge-key'],
   track: ['main.js', 'track'],
+  mask: ['main.js', 'mask'],
   import: ['main.js', 'import'],
   cluster: ['main.js', 'cluster'],
   join: ['main.js', 'join'],

@@ -21,6 +21,7 @@ const verbs = [
   'key',
   'judge-key',
   'track',
+  'mask',
   'import',
   'cluster',
   'join',
@@ -43,7 +44,7 @@ export interface ClusterAddress {
 /** The configuration from flags and environment, read once and frozen. Paths are absolute. */
 export interface Config {
   readonly verb: Verb;
-  /** What follows the verbs `key`, `track`, `import`, `cluster`, `join` and `report`. */
+  /** What follows the verbs `key`, `track`, `mask`, `import`, `cluster`, `join` and `report`. */
   readonly operands: readonly string[];
   /** The scope of a key that is added. */
   readonly keyScope: KeyScope;

@@ -15,6 +15,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "model": {},
     "types": {},
     "number": {"type": int},
+    "packages": {},
     "parent": {"type": int},
     "path": {},
     "--adapter-gguf": {"action": "store_true"},
@@ -85,6 +86,9 @@ VERBS = {
         "scores the rows of a dataset with a model", "evaluating.main", "evaluate", ("spec", "--downloaded")
     ),
     "grade": Verb("prints the scores that graders give answers", "grading.main", "main", needs_torch=False),
+    "mask": Verb(
+        "prints texts with personal data replaced", "masking.main", "mask", ("packages",), needs_torch=False
+    ),
     "checkpoint": Verb(
         "makes a checkpoint's adapter GGUF, and its base's",
         "export.checkpoint",

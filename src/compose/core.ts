@@ -16,6 +16,7 @@ import type { Jobs } from '../domain/jobs/jobs.ts';
 import { createRunTrackers } from '../domain/jobs/run/run-trackers.ts';
 import type { Services } from '../domain/services.ts';
 import { createAnswerGrades } from '../domain/traffic/answer-grades.ts';
+import { createMasking } from '../domain/traffic/masking.ts';
 import type { HubAccess } from '../hub/access.ts';
 import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
@@ -108,6 +109,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       sweeps,
       traffic,
       answerGrades: createAnswerGrades(graders, traffic),
+      masking: createMasking(config),
       graders,
       judgeKeys: createJudgeKeys(judgeKeysPath(config.dataDir)),
       evals: { ...fineTuning.evals, remove: reserve.around(fineTuning.evals.remove) },

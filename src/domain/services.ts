@@ -37,6 +37,7 @@ import type { Playground } from './playground/playground.ts';
 import type { RemoteModels } from './remote-models/remote-models.ts';
 import type { Sweeps } from './sweeps/sweeps.ts';
 import type { AnswerGrades } from './traffic/answer-grades.ts';
+import type { Masking } from './traffic/masking.ts';
 import type { Traffic } from './traffic/traffic.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
 import type { Planner } from './training/estimate/planner.ts';
@@ -72,6 +73,7 @@ export interface Services {
   readonly imports: Imports;
   readonly jobs: Jobs;
   readonly localModels: LocalModels;
+  readonly masking: Masking;
   readonly models: Models;
   readonly modelReferences: ModelReferences;
   readonly moving: Moving;

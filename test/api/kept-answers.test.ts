@@ -364,4 +364,10 @@ test('bad input changes nothing and says what is wrong', async () => {
     assert.ok((await service.call('GET', `/v1/chat/completions?${query}`)).status >= 400, query);
 });
 
+test('rows are masked only where that is installed', async () => {
+  const { status, body } = await service.call('POST', '/api/traffic/rows', { kind: 'sft', mask: true });
+  assert.is(status, 409);
+  assert.match(body.detail, 'Run "hone mask add" on the machine of the service.');
+});
+
 test.run();

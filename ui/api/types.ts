@@ -22,6 +22,8 @@ export type RecommendedSettings = Answer<'GET /api/finetune/load_settings'>;
 export type CheckedModel = Answer<'POST /api/base_models/check'>;
 export type RemoteModel = Answer<'GET /api/remote_models'>['remote_models'][number];
 export type Alias = Answer<'GET /api/aliases'>['aliases'][number];
+/** What rows kept answers would make. */
+export type AnswerRowCounts = Answer<'POST /api/traffic/rows'>;
 export type AliasSplit = NonNullable<Alias['split']>;
 export type ListedModel = Answer<'GET /v1/models'>['data'][number];
 export type LocalModel = Answer<'GET /api/base_models'>['models'][number];

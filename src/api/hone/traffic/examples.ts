@@ -37,6 +37,12 @@ export const compared = {
     complete: true,
   },
   capped: false,
+  masked: {
+    rows: 12,
+    found: { EMAIL_ADDRESS: 2, PHONE_NUMBER: 1 },
+    names: false,
+    examples: [{ before: 'Write to ada@example.com.', after: 'Write to <EMAIL_ADDRESS>.' }],
+  },
 };
 
 /** An answer of each route, for the OpenAPI document. */

@@ -2,22 +2,45 @@ import type * as v from 'valibot';
 import type { Services } from '../../../domain/services.ts';
 import { type AnswerRows, rowsOfAnswers } from '../../../domain/traffic/answer-rows.ts';
 import { type LikeRows, readValidationRows } from '../../../domain/traffic/compared-rows.ts';
-import type { alike, rowsBody } from './schemas.ts';
+import type { Exchange } from '../../../http/exchange.ts';
+import type { alike, masked, rowsBody } from './schemas.ts';
+
+/** Of an example of masking. */
+const shownCharacters = 300;
+
+/** The rows that were made, and what was masked in them. */
+interface MadeRows extends AnswerRows {
+  readonly masked: v.InferOutput<typeof masked>;
+}
 
 /**
  * Makes the rows that a request asks for.
- * @param isOver whether nobody waits for them any longer.
- * @throws AppError `not_found` without the validation dataset.
+ * @param mostMasked masks so many at most, for a look at what would be masked.
+ * @throws AppError `not_found` without the validation dataset, or `conflict` if they cannot be masked.
  */
 export async function makeRows(
-  { datasets, traffic }: Pick<Services, 'datasets' | 'traffic'>,
+  { datasets, masking, traffic }: Pick<Services, 'datasets' | 'masking' | 'traffic'>,
   body: v.InferOutput<typeof rowsBody>,
-  isOver: () => boolean,
-): Promise<AnswerRows> {
-  const { kind, near_duplicates: near, validation_dataset: name, overlap, ...filter } = body;
+  { signal }: Pick<Exchange, 'signal'>,
+  mostMasked = Number.POSITIVE_INFINITY,
+): Promise<MadeRows> {
+  const { kind, near_duplicates: near, validation_dataset: name, overlap, mask, ...filter } = body;
+  const isOver = () => signal.aborted;
   const validation = name === undefined ? null : await readValidationRows(await datasets.file(name), isOver);
   const kept = { keepsNear: near === 'keep', keepsOverlap: overlap === 'keep' };
-  return rowsOfAnswers(traffic, kind, filter, isOver, { validation, ...kept });
+  const made = await rowsOfAnswers(traffic, kind, filter, isOver, { validation, ...kept });
+  if (!mask) return { ...made, masked: null };
+  const looked = made.rows.slice(0, mostMasked);
+  const { rows, found, names, examples } = await masking.mask(looked, signal);
+  const shown = examples.map(({ before, after }) => ({
+    before: before.slice(0, shownCharacters),
+    after: after.slice(0, shownCharacters),
+  }));
+  return {
+    ...made,
+    rows: [...rows, ...made.rows.slice(rows.length)],
+    masked: { rows: rows.length, found, names, examples: shown },
+  };
 }
 
 type Alike = { readonly [F in keyof typeof alike]: v.InferOutput<(typeof alike)[F]> };

@@ -7,9 +7,11 @@ import { presentDetail, presentSummary } from './presenters.ts';
 import * as s from './schemas.ts';
 
 const dayMs = 86_400_000;
+/** As many rows are masked to show what would be. */
+const previewedRows = 50;
 
 /** The answers that clients asked to keep, as the page shows them; `/v1/chat/completions` changes and deletes them. */
-export function trafficRoutes({ accessKeys, datasets, traffic }: Services) {
+export function trafficRoutes({ accessKeys, datasets, masking, traffic }: Services) {
   return [
     route({
       method: 'GET',
@@ -73,10 +75,12 @@ export function trafficRoutes({ accessKeys, datasets, traffic }: Services) {
         200: { description: 'The numbers', schema: s.rowCounts },
         400: refused,
         404: { description: 'Validation dataset not found', schema: errorBody },
+        409: s.noMasking,
       },
       handle: async ({ body, exchange }) => {
-        const made = await makeRows({ datasets, traffic }, body, () => exchange.aborted);
-        return { rows: made.rows.length, skipped: made.skipped, ...presentAlike(made) };
+        const made = await makeRows({ datasets, masking, traffic }, body, exchange, previewedRows);
+        const { rows, skipped, masked } = made;
+        return { rows: rows.length, skipped, ...presentAlike(made), masked };
       },
     }),
   ];

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { ratingFilterRule, ratingFilters, ratings } from '../../../contract/graders/feedback.ts';
 import { rowKinds, skipReasonNames, type skipReasons } from '../../../domain/traffic/answer-rows.ts';
-import { notList } from '../common.ts';
+import { errorBody, notList } from '../common.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 /** As many answers are chosen by their IDs at most. */
@@ -38,6 +38,8 @@ export const rowsBody = v.strictObject({
   validation_dataset: v.optional(text),
   /** Rows that ask what the validation dataset does. */
   overlap: v.optional(keepOrLeave, 'leave_out'),
+  /** Replace personal data by its kind, such as <EMAIL_ADDRESS>; needs `hone mask add`. */
+  mask: v.optional(v.boolean(), false),
 });
 
 const count = v.number();
@@ -78,7 +80,24 @@ export const alike = {
   /** Whether there are more answers than the oldest 20,000, of which rows are made. */
   capped: v.boolean(),
 };
-export const rowCounts = v.object({ rows: count, skipped, ...alike });
+/** What is masked; `null` if nothing was to be. */
+export const masked = v.nullable(
+  v.object({
+    /** How many rows were looked at: all when rows are made, the first ones when they are counted. */
+    rows: count,
+    /** How many values of each kind. */
+    found: v.record(v.string(), count),
+    /** Whether names of people and places are found, which needs a language model. */
+    names: v.boolean(),
+    /** The beginnings of texts, as they were and as they are. */
+    examples: v.array(v.object({ before: v.string(), after: v.string() })),
+  }),
+);
+export const noMasking = {
+  description: 'Rows are to be masked, and Presidio is not installed',
+  schema: errorBody,
+};
+export const rowCounts = v.object({ rows: count, skipped, ...alike, masked });
 
 const answered = {
   id: v.string(),

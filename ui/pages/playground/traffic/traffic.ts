@@ -28,7 +28,7 @@ import { selectedAnswers } from './selected-answers.ts';
 import { pressed } from './traffic-keys.ts';
 import '../../../elements/copy.ts';
 import './delete-answers.ts';
-import './rows-dialog.ts';
+import './rows/rows-dialog.ts';
 
 /** How often it looks for answers that were kept since. */
 const lookMs = 5_000;

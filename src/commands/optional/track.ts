@@ -1,12 +1,12 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import type { Config } from '../config.ts';
-import { type TrackerName, trackerKeysFile, trackerNames, trackers } from '../contract/training/trackers.ts';
-import { createKeptKeys } from '../domain/access/kept-keys.ts';
-import { AppError } from '../errors.ts';
-import { trackerEnvironment, trackerPlaces } from '../trainer/processes/tracker.ts';
-import { readSecret } from './read-secret.ts';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../config.ts';
+import { trackerKeysFile, trackerNames, trackers } from '../../contract/training/trackers.ts';
+import { createKeptKeys } from '../../domain/access/kept-keys.ts';
+import { AppError } from '../../errors.ts';
+import { trackerEnvironment, trackerPlaces } from '../../trainer/processes/tracker.ts';
+import { readSecret } from '../read-secret.ts';
+import { installPackages } from './install-packages.ts';
 
 const usage = `Use "hone track add NAME", "hone track key NAME", "hone track list" or "hone track remove NAME", with one of ${trackerNames.join(', ')}.`;
 
@@ -28,7 +28,9 @@ export async function runTrackCommand(config: Config): Promise<void> {
   } else if (name === undefined || rest.length > 0) {
     throw new AppError('invalid', usage);
   } else if (action === 'add') {
-    install(config, name);
+    const { packages } = trackerPlaces(config.dataDir, name);
+    const checked = { ...trackers[name], name, env: (folder: string) => trackerEnvironment(config, folder) };
+    installPackages(config, packages, checked);
     process.stderr.write(`hone: installed ${name}. Runs with "report_to": ["${name}"] are passed to it.\n`);
   } else if (action === 'key') {
     const key = await readSecret(`Key of ${trackers[name].label} (not shown): `);
@@ -44,34 +46,4 @@ export async function runTrackCommand(config: Config): Promise<void> {
   } else {
     throw new AppError('invalid', usage);
   }
-}
-
-/** Installs the packages of a tracker into a folder of their own, which is there once it is complete. */
-function install(config: Config, name: TrackerName): void {
-  const { packages } = trackerPlaces(config.dataDir, name);
-  const partial = `${packages}.partial`;
-  mkdirSync(dirname(packages), { recursive: true });
-  rmSync(partial, { recursive: true, force: true });
-  const options = [
-    '--no-input',
-    '--disable-pip-version-check',
-    '--only-binary',
-    ':all:',
-    '--target',
-    partial,
-  ];
-  const pip = ['-m', 'pip', 'install', ...options, ...trackers[name].packages];
-  const env = { ...config.environment, PIP_ROOT_USER_ACTION: 'ignore' };
-  const tried =
-    spawnSync(config.pythonPath, pip, { env, stdio: ['ignore', 2, 2] }).status === 0 &&
-    spawnSync(config.pythonPath, ['-S', '-c', `import ${name}`], {
-      env: trackerEnvironment(config, partial),
-      stdio: ['ignore', 'ignore', 2],
-    }).status === 0;
-  if (!tried) {
-    rmSync(partial, { recursive: true, force: true });
-    throw new AppError('conflict', `${name} could not be installed; the lines above say why.`);
-  }
-  rmSync(packages, { recursive: true, force: true });
-  renameSync(partial, packages);
 }

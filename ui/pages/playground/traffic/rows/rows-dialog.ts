@@ -1,21 +1,23 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { customElement, property, state } from 'lit/decorators.js';
-import type { RowShape } from '../../../../src/contract/rows.ts';
-import type { ServiceError } from '../../../api/request.ts';
-import { type AnswerRowsBody, service } from '../../../api/service.ts';
-import { checkField, selectField, textField } from '../../../elements/fields.ts';
-import { formatCount, formatPercent } from '../../../elements/format.ts';
-import { LightElement } from '../../../elements/light-element.ts';
-import { nameText, serviceErrorPanel } from '../../../elements/parts.ts';
-import { Action } from '../../../state/action.ts';
-import { datasets, router } from '../../../state/app.ts';
-import { draft } from '../../../state/drafts/draft.ts';
-import { asServiceError, Reread } from '../../../state/remote.ts';
-import { datasetPath } from '../../../state/router.ts';
-import '../../../elements/dialog.ts';
+import type { RowShape } from '../../../../../src/contract/rows.ts';
+import type { ServiceError } from '../../../../api/request.ts';
+import { type AnswerRowsBody, service } from '../../../../api/service.ts';
+import type { AnswerRowCounts } from '../../../../api/types.ts';
+import { checkField, selectField, textField } from '../../../../elements/fields.ts';
+import { formatCount } from '../../../../elements/format.ts';
+import { LightElement } from '../../../../elements/light-element.ts';
+import { nameText, serviceErrorPanel } from '../../../../elements/parts.ts';
+import { Action } from '../../../../state/action.ts';
+import { datasets, router } from '../../../../state/app.ts';
+import { draft } from '../../../../state/drafts/draft.ts';
+import { asServiceError, Reread } from '../../../../state/remote.ts';
+import { datasetPath } from '../../../../state/router.ts';
+import { likeView } from './like-view.ts';
+import { maskedView } from './masked-view.ts';
+import '../../../../elements/dialog.ts';
 
 type Kind = AnswerRowsBody['kind'];
-type Counts = Awaited<ReturnType<typeof service.countAnswerRows>>;
 
 /** What rows of a kind are for, and their shape. */
 const kinds: Readonly<
@@ -40,7 +42,7 @@ const kinds: Readonly<
 const kindNames = Object.keys(kinds) as Kind[];
 
 /** Why no row is made of some answers, as what follows their number. */
-const reasons: Readonly<Record<keyof Counts['skipped'], string>> = {
+const reasons: Readonly<Record<keyof AnswerRowCounts['skipped'], string>> = {
   no_correction: 'without a correction',
   unrated: 'without a rating',
   rated_down: 'rated bad and not corrected',
@@ -67,7 +69,8 @@ export class AnswerRows extends LightElement {
   @state() private _validation = '';
   @state() private _keepsOverlap = false;
   @state() private _keepsNear = true;
-  @state() private _counts: Counts | null = null;
+  @state() private _masks = false;
+  @state() private _counts: AnswerRowCounts | null = null;
   @state() private _error: ServiceError | null = null;
   @state() private _made: { readonly name: string; readonly added: number; readonly rows: number } | null =
     null;
@@ -96,6 +99,7 @@ export class AnswerRows extends LightElement {
       near_duplicates: this._keepsNear ? 'keep' : 'leave_out',
       validation_dataset: this._validation === '' ? undefined : this._validation,
       overlap: this._keepsOverlap ? 'keep' : 'leave_out',
+      mask: this._masks,
     };
   }
 
@@ -181,7 +185,7 @@ export class AnswerRows extends LightElement {
             })
           : nothing
       }
-      ${this._comparison()} ${this._counted()}
+      ${this._comparison()} ${this._masking()} ${this._counted()}
       ${this._action.error === null ? nothing : serviceErrorPanel('Could not make the rows', this._action.error)}
       <div class="row end">
         <button type="button" @click=${() => this.querySelector('dialog')?.close()}>Cancel</button>
@@ -192,20 +196,30 @@ export class AnswerRows extends LightElement {
     </form>`;
   }
 
+  private _recount(change: () => void): void {
+    change();
+    void this._count();
+  }
+
+  private _masking(): TemplateResult {
+    const field = checkField('Mask personal data', this._masks, (on) =>
+      this._recount(() => {
+        this._masks = on;
+      }),
+    );
+    return html`${field} ${maskedView(this._counts?.masked ?? null, this._masks ? this._error : null)}`;
+  }
+
   private _comparison(): TemplateResult {
     const names = (datasets.value.value ?? []).map(({ filename }) => [filename, filename] as const);
     const { near_duplicates: near, overlap } = this._counts ?? {};
-    const recount = (change: () => void) => {
-      change();
-      void this._count();
-    };
     const leaveNear = checkField('Leave out near duplicates', !this._keepsNear, (on) =>
-      recount(() => {
+      this._recount(() => {
         this._keepsNear = !on;
       }),
     );
     const leaveOverlap = checkField('Leave out rows with a question of it', !this._keepsOverlap, (on) =>
-      recount(() => {
+      this._recount(() => {
         this._keepsOverlap = !on;
       }),
     );
@@ -218,7 +232,7 @@ export class AnswerRows extends LightElement {
         empty: 'None to compare with',
       },
       (name) =>
-        recount(() => {
+        this._recount(() => {
           this._validation = name;
         }),
     )}
@@ -258,25 +272,6 @@ export class AnswerRows extends LightElement {
         <button type="button" class="primary" @click=${() => this._train(name)}>New training with it</button>
       </div>`;
   }
-}
-
-/** How many rows are like others, and what a few of these are like. */
-function likeView(
-  words: readonly [one: string, many: string],
-  { rows, examples }: Counts['near_duplicates'],
-): TemplateResult | typeof nothing {
-  if (rows === 0) return nothing;
-  return html`<details class="fold bare">
-    <summary>${formatCount(rows)} ${rows === 1 ? `row ${words[0]}` : `rows ${words[1]}`}</summary>
-    <ul class="list">
-      ${examples.map(
-        ({ text, like, similarity }) => html`<li class="column">
-          <span class="wrap"><bdi>${text}</bdi></span>
-          <span class="wrap muted">${formatPercent(similarity)} like: <bdi>${like}</bdi></span>
-        </li>`,
-      )}
-    </ul>
-  </details>`;
 }
 
 declare global {

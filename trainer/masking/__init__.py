@@ -1,0 +1,1 @@
+"""Finds personal data in texts with Presidio, which `hone mask add` installs."""
