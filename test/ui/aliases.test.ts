@@ -141,6 +141,7 @@ test('a split counts what is liked of both models, says which is better, and one
   await support.getByLabel('Grader').selectOption('says-xyz');
   await share.press('Enter');
   await support.getByText('Both models need answers that are rated.').waitFor();
+  assert.is(await page.evaluate(() => document.activeElement?.textContent?.trim()), 'Move…');
   await support.getByText('Both models need answers that are graded.').waitFor();
   assert.equal(await appearanceFaults(page, 'aliases-split-empty'), []);
 

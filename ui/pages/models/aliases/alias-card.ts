@@ -4,6 +4,7 @@ import { service } from '../../../api/service.ts';
 import type { Alias } from '../../../api/types.ts';
 import { selectField, textField } from '../../../elements/fields.ts';
 import { formatMoment } from '../../../elements/format.ts';
+import { KeepFocus } from '../../../elements/keep-focus.ts';
 import { LightElement } from '../../../elements/light-element.ts';
 import { nameText, serviceErrorPanel } from '../../../elements/parts.ts';
 import { Action } from '../../../state/action.ts';
@@ -33,6 +34,8 @@ export class AliasCard extends LightElement {
   constructor() {
     super();
     new Watch(this, models, graders);
+    // Not on the button next to a form that is closed, which deletes.
+    new KeepFocus(this);
   }
 
   /** Asks for a change, and shows it. */
@@ -119,7 +122,7 @@ export class AliasCard extends LightElement {
           }</p>
         </div>
         <span class="row wrap-row">
-          <button type="button" class="small" aria-expanded=${this._form === 'move'} @click=${() => this._show('move')}>Move…</button>
+          <button type="button" class="small" data-next aria-expanded=${this._form === 'move'} @click=${() => this._show('move')}>Move…</button>
           ${
             split === null && model !== null
               ? html`<button type="button" class="small" aria-expanded=${this._form === 'split'} @click=${() => this._show('split')}>Split…</button>`
