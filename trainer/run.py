@@ -152,6 +152,7 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     _decide_export(job, downloaded)
     model = download.find_weights(job, downloaded)
     reward = download.find_reward_model(job, downloaded) if job.spec.strategy == "rlhf" else None
+    teacher = download.find_teacher(job, downloaded)
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
         download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     download.go_offline()
@@ -169,6 +170,25 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
         check.read_config(reward, name)
         check.check_weights(reward, name)
         job.reward_dir = make_view(reward, job.folder / "reward-model")
+    if teacher is not None:
+        job.teacher_dir = _view_of_teacher(job, teacher)
+
+
+def _view_of_teacher(job: Job, directory: Path) -> Path:
+    """The view of the job's teacher, which is in `directory`; a Failure says why it cannot teach."""
+    teacher = job.spec.teacher
+    name = "" if teacher is None else teacher.name
+    config = check.read_config(directory, name)
+    check.family(config, job.task, job.strategy)
+    quantized.refuse(config, job.settings)
+    if quantized.is_unpacked(config):
+        raise Failure(
+            "unsupported",
+            f"The weights of the teacher {name} are stored quantized ({quantized.method_of(config)}).",
+            "Choose the 16-bit version of the model, from which it was made.",
+        )
+    check.check_weights(directory, name)
+    return make_view(directory, job.folder / "teacher-model")
 
 
 def _decide_export(job: Job, reported: bool) -> None:

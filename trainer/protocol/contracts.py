@@ -85,6 +85,15 @@ class Model(Strict, frozen=True):
     parent: Parent | None = None
 
 
+class Teacher(Strict, frozen=True):
+    """The model that a student learns from: `name` is `owner/name` on the hub or the caller's word for a
+    directory, `path` is set when local, and `adapter` is the folder of its adapter, if it has one."""
+
+    name: str
+    path: str | None
+    adapter: str | None = None
+
+
 class DatasetFile(Strict, frozen=True):
     """The job's own copy of the rows, one JSON object a line; `shape` is one of ROW_SHAPES, None in older job
     folders: that of the strategy or the task."""
@@ -150,6 +159,7 @@ class Spec(Strict, frozen=True):
     disk: Disk | None = None
     validation: DatasetFile | None = None
     tracking: Tracking | None = None
+    teacher: Teacher | None = None
 
     @property
     def folder(self) -> Path:
