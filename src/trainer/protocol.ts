@@ -198,6 +198,8 @@ export interface JobSpec {
     readonly checkpoints_per_trained_weight: number;
     readonly export_per_weight: number;
     readonly export_per_trained_weight: number;
+    /** What the teacher's answers take, about; absent in older job folders. */
+    readonly teacher_bytes?: number;
     readonly spare_bytes: number;
   };
 }

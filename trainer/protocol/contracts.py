@@ -121,6 +121,7 @@ class Disk(Strict, frozen=True):
     export_per_weight: float
     export_per_trained_weight: float
     spare_bytes: float
+    teacher_bytes: float = 0
 
 
 class Tools(Strict, frozen=True):
