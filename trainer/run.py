@@ -8,6 +8,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,11 +125,9 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
             "GET /api/info lists the supported combinations.",
         )
     refuse_workers(job)
-    if gguf_base.missing(job.spec.model):
-        gguf_base.make(job)
-        if os.name != "nt" and not download.from_hub(job):
-            # With the memory of a fresh process.
-            download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
+    if _make_of_ggufs(job) and os.name != "nt" and not download.from_hub(job):
+        # With the memory of a fresh process.
+        download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     directory = download.find_small_files(job, downloaded)
     if adapter_base.missing(job.spec.model):
         directory = adapter_base.small_files(job.spec.model, directory, job.folder / "merged-base")
@@ -172,6 +171,17 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
         job.reward_dir = make_view(reward, job.folder / "reward-model")
     if teacher is not None:
         job.teacher_dir = _view_of_teacher(job, teacher)
+
+
+def _make_of_ggufs(job: Job) -> bool:
+    """Makes the folders of the base model and the teacher that are GGUF files; whether one was missing."""
+    bases = [job.spec.model, *([] if job.spec.teacher is None else [job.spec.teacher.base])]
+    missing = [base for base in bases if gguf_base.missing(base)]
+    for base in missing:
+        made = copy(job)
+        made.spec = msgspec.structs.replace(job.spec, model=base)
+        gguf_base.make(made)
+    return len(missing) > 0
 
 
 def _view_of_teacher(job: Job, directory: Path) -> Path:

@@ -147,10 +147,14 @@ export const parent = v.object({
 });
 export type Parent = v.InferOutput<typeof parent>;
 
-/** The model that a run learns from: of the hub, or a folder, with the folder of its adapter, if it has one. */
+/**
+ * The model that a run learns from: of the hub, or a folder, with the GGUF file that this is made of, if it is, and the
+ * folder of its adapter, if it has one.
+ */
 export interface Teacher {
   readonly name: string;
   readonly path: string | null;
+  readonly gguf: string | null;
   readonly adapter: string | null;
 }
 

@@ -87,11 +87,18 @@ class Model(Strict, frozen=True):
 
 class Teacher(Strict, frozen=True):
     """The model that a student learns from: `name` is `owner/name` on the hub or the caller's word for a
-    directory, `path` is set when local, and `adapter` is the folder of its adapter, if it has one."""
+    directory, `path` is set when local, `gguf` is the GGUF file that the directory is made of, if it is, and
+    `adapter` the folder of its adapter, if it has one."""
 
     name: str
     path: str | None
+    gguf: str | None = None
     adapter: str | None = None
+
+    @property
+    def base(self) -> Model:
+        """The teacher without its adapter."""
+        return Model(self.name, self.path, self.gguf)
 
 
 class DatasetFile(Strict, frozen=True):

@@ -46,11 +46,6 @@ export async function findTeacher(
   const found = await parents.find(reference);
   const base =
     found === null ? locateModel(reference) : locateModel(isWhole(found) ? found.folder : found.baseModel);
-  if (base.gguf !== undefined) {
-    refuse(
-      `A GGUF file cannot teach yet (${base.gguf}): Hone asks teachers with transformers. Name the model that it was made of. ${textInstead}`,
-    );
-  }
   if (found?.mergesAdapter) {
     refuse(
       `The base of ${found.name} was merged with an adapter for its training, and is not kept. Export ${found.name} as merged weights, and name that folder`,
@@ -60,13 +55,13 @@ export async function findTeacher(
   if (adapter !== null && !existsSync(join(adapter, adapterWeights)))
     refuse(`The adapter of ${reference} is gone: there is no ${adapterWeights} in ${adapter}`);
   await checkBase(base);
-  const size = await sizeOf(base.path ?? base.name);
+  const size = await sizeOf(base.gguf ?? base.path ?? base.name);
   const faults = whyNotLoaded(base.name, size, description);
   if (faults[0] !== undefined) refuse(faults[0]);
   const why = whyNotTaught(size.kind) ?? whyStored(size.kind);
   if (why !== null) refuse(`${reference} cannot teach: ${why}`);
   if (student !== null) await refuseOtherTokens(reference, base, student);
-  return { name: reference, path: base.path, adapter };
+  return { name: reference, path: base.path, gguf: base.gguf ?? null, adapter };
 }
 
 /** Why a model can neither teach nor learn from a teacher; `null` if it can, or if nothing is known of it. */
