@@ -59,7 +59,7 @@ export class TeacherNames extends LightElement {
         ? nothing
         : html`<details class="fold">
             <summary>${others.length} that cannot teach it</summary>
-            <dl>${others.map(({ name, reason }) => html`<dt>${name}</dt><dd>${reason}</dd>`)}</dl>
+            <dl>${others.map(({ name, reason }) => html`<dt>${name}</dt><dd>${reason ?? nothing}</dd>`)}</dl>
           </details>`
     }`;
   }
