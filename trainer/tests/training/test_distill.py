@@ -11,8 +11,12 @@ import torch
 from safetensors.torch import load_file
 
 from trainer import run, work
+from trainer.gguf_base import make
 from trainer.kernels.allowed import PLAIN
 from trainer.tests import jobs, tiny
+from trainer.tests.architectures import toys
+from trainer.tests.export_fixture import TOOLS
+from trainer.tests.gguf_base.toy_gguf import write_gguf
 from trainer.tests.training.test_run import copy
 from trainer.training.teaching import ask
 from trainer.training.teaching.kept import FOLDER, Kept
@@ -300,7 +304,8 @@ def test_it_resumes_to_the_same_losses_without_asking_again(student, tmp_path, m
     assert not (tmp_path / FOLDER).exists() and (tmp_path / "trained.json").exists()
 
 
-def test_a_teacher_is_asked_nothing_twice_after_a_kill(models, teachers, tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_a_teacher_is_asked_nothing_twice(models, teachers, tmp_path, monkeypatch, how):
     monkeypatch.setattr(ask, "BATCH_TOKENS", 1)
     # So that it can be looked at.
     monkeypatch.setattr(work, "forget", lambda folder: None)
@@ -310,14 +315,19 @@ def test_a_teacher_is_asked_nothing_twice_after_a_kill(models, teachers, tmp_pat
 
     def dies(self, rows, *values):
         add(self, rows, *values)
-        if self.rows == 10:
+        if self.rows == 10 and how == "stop":
+            (tmp_path / "killed" / "stop").touch()
+        elif self.rows == 10:
             # As a kill in the middle of the next row leaves it.
             with open(self.folder / "log_probabilities.f32", "ab") as file:
                 file.write(b"half a row")
             os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(Kept, "add", dies)
-    assert jobs.forked(spec) == -signal.SIGKILL
+    assert jobs.forked(spec) == (-signal.SIGKILL if how == "kill" else 0)
+    if how == "stop":
+        assert jobs.journal(spec)[-1]["outcome"] == "stopped"
+        (tmp_path / "killed" / "stop").unlink()
     asked = []
 
     def counts(self, rows, *values):
@@ -389,3 +399,23 @@ def test_packed_rows_are_told_apart(models, teachers, tmp_path):
         assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
         losses += jobs.losses(spec).values()
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+
+
+def test_a_gguf_file_teaches_as_the_model_that_it_was_made_of(tmp_path):
+    base = toys.build("qwen3", tmp_path / "base")
+    gguf = write_gguf(base, tmp_path / "toy.gguf")
+    rows = [{"input": text, "output": reply} for text, reply in tiny.sentences(8)]
+    found = []
+    for name, teacher in {
+        "of-gguf": {"path": str(tmp_path / "cache" / make.key_of(gguf)), "gguf": str(gguf)},
+        "of-folder": {"path": str(base)},
+    }.items():
+        top = {"strategy": "distill", "tools": TOOLS, "teacher": {"name": name, **teacher}}
+        settings = {"max_steps": 2, "label_share": 0.5, "teacher_top_k": 16}
+        spec = jobs.make(tmp_path / name, base, rows, top, teacher=name, **settings)
+        # The process is replaced by one with fresh memory.
+        assert jobs.forked(spec) == 0, jobs.journal(spec)[-1]
+        found.append([*jobs.losses(spec).values()])
+    assert (tmp_path / "cache").exists()
+    # It has its weights in 16 bits.
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
