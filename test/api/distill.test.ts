@@ -96,6 +96,16 @@ test('a model that was trained here teaches its own base, which comes nearer to 
   assert.is(answer.status, 200, JSON.stringify(answer.body));
 });
 
+test('a checkpoint teaches, too', async () => {
+  const asked = request({ strategy: 'distill', teacher: 'train_1@30', max_steps: 1, export: 'none' });
+  const started = await service.call('POST', '/api/start_training', asked);
+  assert.is(started.status, 200, JSON.stringify(started.body));
+  assert.is((await untilEnded(service)).status, 'completed');
+  const told = journalOf(service.dataDir, started.body.job_id).filter(({ type }: Json) => type === 'eval');
+  assert.ok(told[0]?.metrics.divergence > 0);
+  await refusedWith({ teacher: 'train_1@7' }, /no checkpoint/i);
+});
+
 test('what may teach a model is listed, with the reason why others may not', async () => {
   const path = (model: string) => `/api/teachers?model_name=${encodeURIComponent(model)}`;
   const { status, body } = await service.call('GET', path(base));

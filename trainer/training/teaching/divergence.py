@@ -85,6 +85,7 @@ class Taught:
         from torch.utils.checkpoint import checkpoint
 
         log_probabilities, tokens = self.kept.of(keys_in(inputs)) if len(labels) else (None, None)
+        # Also a batch without labels reaches the trained weights.
         sums = hidden.new_zeros(4, dtype=torch.float32) + 0.0 * hidden.sum().float()
         for start in range(0, len(labels), CHUNK):
             part = slice(start, start + CHUNK)
