@@ -8,6 +8,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,11 +125,9 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
             "GET /api/info lists the supported combinations.",
         )
     refuse_workers(job)
-    if gguf_base.missing(job.spec.model):
-        gguf_base.make(job)
-        if os.name != "nt" and not download.from_hub(job):
-            # With the memory of a fresh process.
-            download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
+    if _make_of_ggufs(job) and os.name != "nt" and not download.from_hub(job):
+        # With the memory of a fresh process.
+        download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     directory = download.find_small_files(job, downloaded)
     if adapter_base.missing(job.spec.model):
         directory = adapter_base.small_files(job.spec.model, directory, job.folder / "merged-base")
@@ -152,6 +151,7 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     _decide_export(job, downloaded)
     model = download.find_weights(job, downloaded)
     reward = download.find_reward_model(job, downloaded) if job.spec.strategy == "rlhf" else None
+    teacher = download.find_teacher(job, downloaded)
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
         download.replace_process(verb, str(job.folder / "spec.json"), "--downloaded")
     download.go_offline()
@@ -169,6 +169,36 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
         check.read_config(reward, name)
         check.check_weights(reward, name)
         job.reward_dir = make_view(reward, job.folder / "reward-model")
+    if teacher is not None:
+        job.teacher_dir = _view_of_teacher(job, teacher)
+
+
+def _make_of_ggufs(job: Job) -> bool:
+    """Makes the folders of the base model and the teacher that are GGUF files; whether one was missing."""
+    bases = [job.spec.model, *([] if job.spec.teacher is None else [job.spec.teacher.base])]
+    missing = [base for base in bases if gguf_base.missing(base)]
+    for base in missing:
+        made = copy(job)
+        made.spec = msgspec.structs.replace(job.spec, model=base)
+        gguf_base.make(made)
+    return len(missing) > 0
+
+
+def _view_of_teacher(job: Job, directory: Path) -> Path:
+    """The view of the job's teacher, which is in `directory`; a Failure says why it cannot teach."""
+    teacher = job.spec.teacher
+    name = "" if teacher is None else teacher.name
+    config = check.read_config(directory, name)
+    check.family(config, job.task, job.strategy)
+    quantized.refuse(config, job.settings)
+    if quantized.is_unpacked(config):
+        raise Failure(
+            "unsupported",
+            f"The weights of the teacher {name} are stored quantized ({quantized.method_of(config)}).",
+            "Choose the 16-bit version of the model, from which it was made.",
+        )
+    check.check_weights(directory, name)
+    return make_view(directory, job.folder / "teacher-model")
 
 
 def _decide_export(job: Job, reported: bool) -> None:

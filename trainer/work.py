@@ -20,6 +20,7 @@ from trainer.protocol.failures import Failure
 from trainer.protocol.rank import Rank
 from trainer.registry import create
 from trainer.training.job_template import choose_template
+from trainer.training.teaching.kept import forget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,6 +125,7 @@ def save_artifacts(job: Job, result: Trained) -> None:
     saved_template = job.artifacts / "template.json"
     job.artifact("template", saved_template, saved_template.stat().st_size)
     write_json(job.folder / TRAINED, {"version": 1, "step": result["step"], "metrics": result["metrics"]})
+    forget(job.folder)
 
 
 def _save_adapter(job: Job, result: Trained, adapter: Path) -> None:

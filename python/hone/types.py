@@ -64,6 +64,20 @@ class TrainingSettings(TypedDict):
     # A JSON schema that all answers of the training fit, as in OpenAI’s response_format: {"type":
     # "json_schema", "json_schema": {"name": "…", "schema": {…}}}. Ask the trained model with the same one.
     response_format: NotRequired[dict[str, Any] | None]
+    # The model that teaches: one that was trained here (name, model_id or checkpoint), a hub ID or a folder.
+    # It must have the same tokens as the model that learns.
+    teacher: NotRequired[str | None]
+    # Of each predicted token, how many of the teacher’s likeliest are stored with their probabilities; the
+    # rest counts as one. Each takes 8 bytes of disk.
+    teacher_top_k: NotRequired[int | None]
+    # 0 is the forward KL divergence, which covers all that the teacher finds likely; 1 the reverse one, which
+    # keeps to what it finds likeliest; between, a mean of both (Jensen–Shannon).
+    distill_beta: NotRequired[float | None]
+    # Divides the logits of both models before they are compared. Above 1, unlikely tokens count more.
+    distill_temperature: NotRequired[float | None]
+    # How much of the loss is that of the answers in the rows (as with sft); the rest is the divergence from
+    # the teacher.
+    label_share: NotRequired[float | None]
     # Stops after this many steps, regardless of epochs. −1 sets no limit.
     max_steps: NotRequired[int | None]
     # Steps between evaluations on the validation rows.

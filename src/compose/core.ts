@@ -31,7 +31,7 @@ import { composeMachine } from './machine.ts';
 import { composeModels } from './models.ts';
 import { openRecords } from './records.ts';
 import { composeSweeps } from './sweeps.ts';
-import { composeTraining } from './training.ts';
+import { composeTeachers, composeTraining } from './training.ts';
 import { composeWarmTrainer } from './warm-trainer.ts';
 
 /** The core, wired to an open data directory. `serve` and `stop` both use it. */
@@ -107,6 +107,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...trainingServices,
       ...fineTuning,
       sweeps,
+      teachers: composeTeachers(models, machine.registry),
       traffic,
       answerGrades: createAnswerGrades(graders, traffic),
       masking: createMasking(config),

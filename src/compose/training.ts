@@ -10,12 +10,14 @@ import { createEarlierRuns } from '../domain/jobs/earlier-runs.ts';
 import { createJobs } from '../domain/jobs/jobs.ts';
 import { createShare } from '../domain/jobs/run/devices.ts';
 import { createRunsUnderway } from '../domain/jobs/runs-underway.ts';
+import type { TrainerRegistry } from '../domain/machine/trainer-registry.ts';
 import { createMoving } from '../domain/moving/moving.ts';
 import { createDatasetAnalysis } from '../domain/training/dataset-analysis.ts';
 import { createPlanner } from '../domain/training/estimate/planner.ts';
 import { createPreviewer } from '../domain/training/previewer.ts';
 import { recommendedSettings } from '../domain/training/settings.ts';
 import { createSettingsContext } from '../domain/training/settings-context.ts';
+import { createTeachers } from '../domain/training/teaching/teachers.ts';
 import { createLauncher } from '../trainer/processes/launcher.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
 import { version } from '../version.ts';
@@ -23,6 +25,22 @@ import { type Foundation, starterDirs } from './foundation.ts';
 import { keptRows } from './kept-rows.ts';
 import type { composeMachine } from './machine.ts';
 import type { composeModels } from './models.ts';
+
+/** What there is to teach other models. */
+export const composeTeachers = (
+  { models, remoteModels, localModels, sizeOf, parents }: ReturnType<typeof composeModels>,
+  registry: TrainerRegistry,
+) =>
+  createTeachers({
+    registry,
+    localModels,
+    sizeOf,
+    parents,
+    names: () => ({
+      models: models.list().map(({ name }) => name),
+      remote: remoteModels.list().map(({ name }) => name),
+    }),
+  });
 
 /** From choosing a model and a dataset to running the training jobs. */
 export function composeTraining(

@@ -42,6 +42,7 @@ import type { Traffic } from './traffic/traffic.ts';
 import type { DatasetAnalysis } from './training/dataset-analysis.ts';
 import type { Planner } from './training/estimate/planner.ts';
 import type { Previewer } from './training/previewer.ts';
+import type { Teachers } from './training/teaching/teachers.ts';
 
 /** What the faces are given: the core, wired by the composition root. */
 export interface Services {
@@ -84,6 +85,7 @@ export interface Services {
   readonly remoteModels: RemoteModels;
   readonly selection: Selection;
   readonly sweeps: Sweeps;
+  readonly teachers: Teachers;
   readonly traffic: Traffic;
   /** Browsers that have signed in. */
   readonly sessions: Sessions;

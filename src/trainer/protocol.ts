@@ -147,6 +147,17 @@ export const parent = v.object({
 });
 export type Parent = v.InferOutput<typeof parent>;
 
+/**
+ * The model that a run learns from: of the hub, or a folder, with the GGUF file that this is made of, if it is, and the
+ * folder of its adapter, if it has one.
+ */
+export interface Teacher {
+  readonly name: string;
+  readonly path: string | null;
+  readonly gguf: string | null;
+  readonly adapter: string | null;
+}
+
 /** The specification of a run; names in `settings` are those of the training request. */
 export interface JobSpec {
   readonly protocol: typeof protocolVersion;
@@ -174,6 +185,8 @@ export interface JobSpec {
   readonly tensorboard_dir: string | null;
   /** The trackers that the service passes the run's figures to; absent in older job folders. */
   readonly tracking?: { readonly report_to: TrackerName[]; readonly project: string } | null;
+  /** Whom the run learns from (`distill`); `null` without one, absent in older job folders. */
+  readonly teacher?: Teacher | null;
   readonly tools: {
     readonly quantize: readonly string[];
     readonly score: readonly string[];
@@ -189,6 +202,8 @@ export interface JobSpec {
     readonly checkpoints_per_trained_weight: number;
     readonly export_per_weight: number;
     readonly export_per_trained_weight: number;
+    /** What the teacher's answers take, about; absent in older job folders. */
+    readonly teacher_bytes?: number;
     readonly spare_bytes: number;
   };
 }

@@ -207,6 +207,7 @@ test('the bin counts as free space, and gives way only where that is enough', as
   const need = {
     downloadBytes: 0,
     checkpointsBytes: 0,
+    teacherBytes: 0,
     exportBytes: 2 ** 60,
     spareBytes: 0,
     totalBytes: 2 ** 60,

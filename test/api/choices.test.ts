@@ -128,6 +128,7 @@ test('choices tell which rows each task and strategy takes', async () => {
       ['rlhf', 'preference'],
       ['grpo', 'prompt'],
       ['kto', 'unpaired-preference'],
+      ['distill', null],
     ],
   );
   assert.equal(strategies.find(({ name }: Json) => name === 'dpo').tasks, ['text-generation']);

@@ -47,7 +47,7 @@ test('GET /api/info: providers, strategies, tasks (string[]), version', async ()
     'http',
   ]);
   assert.equal(body.providers, ['standard', 'accelerated']);
-  assert.equal([...body.strategies].sort(), ['dpo', 'grpo', 'kto', 'qlora', 'rlhf', 'sft']);
+  assert.equal([...body.strategies].sort(), ['distill', 'dpo', 'grpo', 'kto', 'qlora', 'rlhf', 'sft']);
   assert.equal(body.tasks, tasks);
   assert.is(body.version, 'v2');
 });

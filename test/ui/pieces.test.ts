@@ -66,7 +66,7 @@ test('every field of the form is a field of the request, and each bound is the s
 
 test('every setting of a request has a field in the form of some strategy', () => {
   const inForm = new Set(
-    ['sft', 'qlora', 'dpo', 'rlhf', 'grpo']
+    ['sft', 'qlora', 'dpo', 'rlhf', 'grpo', 'distill']
       .flatMap((strategy) => groupsFor(strategy))
       .flatMap((group) => group.fields.map(({ name }) => name)),
   );

@@ -122,6 +122,7 @@ class Job(JobContext):
     # Known after the first checks of a run, as are `tokenizer` and `template`; nothing reads them before.
     model_dir: Path = field(init=False, repr=False)
     reward_dir: Path | None = None
+    teacher_dir: Path | None = None
     config: ModelConfig = field(default_factory=ModelConfig)
     family: str = "causal"
     tokenizer: PreTrainedTokenizerBase = field(init=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,14 +20,17 @@ from trainer.training.generate import PromptAnswers, generate_answers
 from trainer.training.parts.balanced_steps import BalancedSteps
 from trainer.training.parts.checkpoints import job_trainer
 from trainer.training.parts.labelled_loss import LabelledLoss
+from trainer.training.parts.taught_loss import TaughtLoss
 from trainer.training.rewards.graded import graders_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
+    from torch import Tensor
     from transformers import PreTrainedModel
 
     from trainer.data.job import Job, Trained
     from trainer.model.hardware import Hardware
+    from trainer.training.teaching.divergence import Taught
 
 # Most rows in the reference for the verification of the export.
 REFERENCE_ROWS = 16
@@ -34,15 +38,18 @@ REFERENCE_ROWS = 16
 IMPORTANCE_ROWS = 64
 
 
-def train(job: Job) -> Trained:
+def train(job: Job, teach: Callable[[Job, Dataset, Dataset | None], Taught] | None = None) -> Trained:
     """Trains to the end or to a stop; returns what `fit` does, with the `model`, `references`: token ids and
     labels of rows, of the validation split if there is one, `golden`: what the exported file is asked, and
-    `rows`: token ids of some that it was trained on."""
+    `rows`: token ids of some that it was trained on.
+
+    `teach` gives the loss, if it is not that of the labels alone, of the job and its rows."""
     from trl import SFTConfig, SFTTrainer
 
     settings = job.settings
     dataset, max_length = encoded_rows(job)
     training, held_out = rows.training_and_held_out(job, dataset)
+    taught = None if teach is None else teach(job, training, held_out)
     hardware = choose(settings, job.config)
     model = job.provider.base(job, hardware, "AutoModelForCausalLM")
     model = job.provider.adapt(job, model, "CAUSAL_LM")
@@ -54,9 +61,9 @@ def train(job: Job) -> Trained:
     padding_free = job.report_path(why) is None
     parts: list[type] = []
     if padding_free:
-        parts = [BalancedSteps, LabelledLoss.of(loss=padding_free_loss)]
-    elif not own_kernels and _computes_learned_tokens(job, model, training, hardware):
-        parts = [LabelledLoss.of(loss=padded_loss)]
+        parts = [BalancedSteps, _loss_part(padding_free_loss, taught)]
+    elif (not own_kernels and _computes_learned_tokens(job, model, training, hardware)) or taught is not None:
+        parts = [_loss_part(padded_loss, taught)]
     columns = ["input_ids", "labels"]
     train_rows = training.select_columns(columns)
     # A provider with its own kernels also packs and separates the rows itself.
@@ -101,6 +108,13 @@ def train(job: Job) -> Trained:
         "golden": trainer.answers.for_export(),
         "rows": some_rows(job, training, ("input_ids",)),
     }
+
+
+def _loss_part(loss: Callable[..., tuple[Tensor, ...]], taught: Taught | None) -> type:
+    """The part of the trainer that computes `loss`, by the labels or by what a teacher says."""
+    if taught is None:
+        return LabelledLoss.of(loss=loss)
+    return TaughtLoss.of(loss=loss, taught=taught)
 
 
 def examples(dataset: Dataset) -> list[tuple[list[int], list[int]]]:

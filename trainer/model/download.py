@@ -38,10 +38,11 @@ Report = Callable[[float, float | None], None]
 
 
 def from_hub(job: JobContext) -> bool:
-    """Whether the job's model or its reward model comes from the hub."""
-    named, model = job.spec.settings.reward_model, job.spec.model
+    """Whether the job's model, its reward model or its teacher comes from the hub."""
+    named, model, teacher = job.spec.settings.reward_model, job.spec.model, job.spec.teacher
     path = model.path if model.adapter is None else model.adapter.base_path
-    return path is None or (named is not None and not Path(named).is_dir())
+    others = [named is not None and not Path(named).is_dir(), teacher is not None and teacher.path is None]
+    return path is None or any(others)
 
 
 def _place(job: JobContext) -> tuple[str, Path | None]:
@@ -88,6 +89,16 @@ def find_reward_model(job: JobContext, downloaded: bool) -> Path | None:
     if Path(named).is_dir():
         return Path(named)
     return find_downloaded(named) if downloaded else fetch(job, named)
+
+
+def find_teacher(job: JobContext, downloaded: bool) -> Path | None:
+    """The directory of the job's teacher, without its adapter, or None."""
+    teacher = job.spec.teacher
+    if teacher is None:
+        return None
+    if teacher.path is not None:
+        return Path(teacher.path)
+    return find_downloaded(teacher.name) if downloaded else fetch(job, teacher.name)
 
 
 def fetch(job: JobContext, name: str) -> Path:

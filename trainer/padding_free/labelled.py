@@ -5,6 +5,7 @@ Whether a model's loss stays the same is tested on a few of the job's rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainer.kernels.allowed import why_not
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from trainer.model.hardware import Hardware
 
 IGNORED = -100
+
+# The loss of the labels (tokens) after hidden states (tokens, size) of a model without its adapter's wrapper,
+# divided by a count, and figures: how many labels are the correct tokens, and perhaps more. It gets the
+# inputs that the states are of, too.
+OfStates = Callable[..., "tuple[Tensor, ...]"]
 
 # Rows of a trial, and most tokens of each.
 TRIED_ROWS = 3
@@ -78,14 +84,29 @@ def why_not_packed(model: PreTrainedModel, rows: Dataset, hardware: Hardware) ->
     return why_different(lambda: is_alike(model, hardware, usual, ours), "with packed rows")
 
 
+def labels_only(
+    inner: PreTrainedModel,
+    hidden: Tensor,
+    labels: Tensor,
+    count: Tensor | int,
+    inputs: dict[str, Tensor],
+) -> tuple[Tensor, ...]:
+    """`labelled_loss`, which needs nothing of the `inputs`."""
+    return labelled_loss(inner, hidden, labels, count)
+
+
 def padded_loss(
-    inner: PreTrainedModel, inputs: dict[str, Tensor], count: Tensor | int | None
-) -> tuple[Tensor, Tensor, Tensor]:
+    inner: PreTrainedModel,
+    inputs: dict[str, Tensor],
+    count: Tensor | int | None,
+    of_states: OfStates = labels_only,
+) -> tuple[Tensor, ...]:
     """The loss of `inner`, a model with an output layer, on padded rows: `input_ids`, `labels` and what else
     its forward pass takes, each (rows, tokens).
 
     It is the sum over the labelled tokens divided by `count`, or by their number if that is None. Returns it
-    with the number of labelled tokens and of those that were predicted correctly.
+    with the number of labelled tokens and the figures of `of_states`: how many were predicted correctly, and
+    perhaps more.
     """
     import torch
 
@@ -98,10 +119,9 @@ def padded_loss(
     chosen = labels != IGNORED
     hidden = _states(inner, inputs)[chosen]
     number = chosen.sum()
-    loss, correct = labelled_loss(
-        inner, hidden, labels[chosen], number.clamp(min=1) if count is None else count
-    )
-    return loss, number, correct
+    count = number.clamp(min=1) if count is None else count
+    loss, *figures = of_states(inner, hidden, labels[chosen], count, inputs)
+    return loss, number, *figures
 
 
 def _states(inner: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:

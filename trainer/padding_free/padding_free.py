@@ -15,10 +15,17 @@ from trainer.kernels.allowed import why_not
 from trainer.kernels.install import install_linear
 from trainer.kernels.last_layer import is_narrow
 from trainer.kernels.logits import body_of
-from trainer.kernels.loss import labelled_loss, log_probabilities
+from trainer.kernels.loss import log_probabilities
 from trainer.libraries.peft import without_adapter
 from trainer.libraries.transformers import attention_of, set_attention, takes_other_attention
-from trainer.padding_free.labelled import IGNORED, concatenated, padded, tried_rows
+from trainer.padding_free.labelled import (
+    IGNORED,
+    OfStates,
+    concatenated,
+    labels_only,
+    padded,
+    tried_rows,
+)
 from trainer.padding_free.parts import divides, parts_of, sum_of_parts
 from trainer.padding_free.trial import is_alike, log_probabilities_of, why_different
 
@@ -124,13 +131,17 @@ def row_states(
 
 
 def padding_free_loss(
-    inner: PreTrainedModel, inputs: dict[str, Tensor], count: Tensor | int | None
-) -> tuple[Tensor, Tensor, Tensor]:
+    inner: PreTrainedModel,
+    inputs: dict[str, Tensor],
+    count: Tensor | int | None,
+    of_states: OfStates = labels_only,
+) -> tuple[Tensor, ...]:
     """The loss of `inner`, a model with an output layer, on one concatenated sequence: `input_ids`,
     `position_ids` that restart with each row, and `labels`, each (1, tokens).
 
     It is the sum over the labelled tokens divided by `count`, or by their number if that is None. Returns it
-    with the number of labelled tokens and of those that were predicted correctly.
+    with the number of labelled tokens and the figures of `of_states`: how many were predicted correctly, and
+    perhaps more.
     """
     import torch
 
@@ -147,12 +158,11 @@ def padding_free_loss(
             {name: torch.cat([every[row] for row in part])[None] for name, every in rows.items()}
             for part in parts
         ]
-        loss, number, correct = sum_of_parts(
-            inner, [partial(padding_free_loss, inner, part, count) for part in given]
+        return sum_of_parts(
+            inner, [partial(padding_free_loss, inner, part, count, of_states) for part in given]
         )
-        return loss, number, correct
     labels, hidden = labels[chosen], row_states(inner, inputs, chosen, row_lengths=lengths)
     number = torch.tensor(len(chosen), device=hidden.device)
     count = number.clamp(min=1) if count is None else count
-    loss, correct = labelled_loss(inner, hidden, labels, count)
-    return loss, number, correct
+    loss, *figures = of_states(inner, hidden, labels, count, inputs)
+    return loss, number, *figures

@@ -85,6 +85,22 @@ class Model(Strict, frozen=True):
     parent: Parent | None = None
 
 
+class Teacher(Strict, frozen=True):
+    """The model that a student learns from: `name` is `owner/name` on the hub or the caller's word for a
+    directory, `path` is set when local, `gguf` is the GGUF file that the directory is made of, if it is, and
+    `adapter` the folder of its adapter, if it has one."""
+
+    name: str
+    path: str | None
+    gguf: str | None = None
+    adapter: str | None = None
+
+    @property
+    def base(self) -> Model:
+        """The teacher without its adapter."""
+        return Model(self.name, self.path, self.gguf)
+
+
 class DatasetFile(Strict, frozen=True):
     """The job's own copy of the rows, one JSON object a line; `shape` is one of ROW_SHAPES, None in older job
     folders: that of the strategy or the task."""
@@ -112,6 +128,7 @@ class Disk(Strict, frozen=True):
     export_per_weight: float
     export_per_trained_weight: float
     spare_bytes: float
+    teacher_bytes: float = 0
 
 
 class Tools(Strict, frozen=True):
@@ -150,6 +167,7 @@ class Spec(Strict, frozen=True):
     disk: Disk | None = None
     validation: DatasetFile | None = None
     tracking: Tracking | None = None
+    teacher: Teacher | None = None
 
     @property
     def folder(self) -> Path:

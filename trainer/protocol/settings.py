@@ -25,6 +25,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     kl_beta: float = 0.04
     max_answer_tokens: int = 256
     response_format: dict[str, object] | None = None
+    teacher: str | None = None
+    teacher_top_k: int = 64
+    distill_beta: float = 0
+    distill_temperature: float = 1
+    label_share: float = 0
     max_steps: int
     eval_steps: int | None
     per_device_eval_batch_size: int

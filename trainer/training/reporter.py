@@ -230,7 +230,8 @@ class Reporter(TrainerCallback):
         kept.pop("epoch", None)
         writes = self.job.family != "extractive" and self.job.strategy.row_shape is None
         if writes and "eval_loss" in kept:
-            kept["perplexity"] = math.exp(min(kept["eval_loss"], 700.0))
+            # The loss of a student (`distill`) is not that of its rows' answers.
+            kept["perplexity"] = math.exp(min(kept.get("label_loss", kept["eval_loss"]), 700.0))
         if self.asks_parent:
             self._parent = {f"parent/{name}": value for name, value in kept.items()}
             return

@@ -52,6 +52,8 @@ export const service = {
   useExample: (name: string) => call('POST /api/examples/{name}', { path: { name } }),
   /** The base models on this machine. */
   baseModels: async () => (await call('GET /api/base_models')).models,
+  teachers: async (model_name: string) =>
+    (await call('GET /api/teachers', { query: { model_name } })).teachers,
   modelDownloads: async () => (await call('GET /api/base_models/downloads')).downloads,
   downloadModel: (model: string) => call('POST /api/base_models/downloads', { body: { model } }),
   /** Cancels a download, and forgets it. */

@@ -12,6 +12,7 @@ export type Bin = Answer<'GET /api/bin'>;
 export type Info = Answer<'GET /api/info'>;
 export type Dataset = Answer<'GET /api/datasets'>['datasets'][number];
 export type AnswerFigures = Answer<'GET /api/playground/figures'>;
+export type Teacher = Answer<'GET /api/teachers'>['teachers'][number];
 export type Model = Answer<'GET /api/catalog'>['models'][number];
 /** What a run or a model is called. */
 export type Identity = Pick<Job, 'display_name' | 'notes' | 'tags'>;

@@ -19,6 +19,7 @@ import { presetFacts } from '../state/preset-facts.ts';
 import { Watch } from '../state/store.ts';
 import { defaultSettings } from './form-defaults.ts';
 import './grader-names.ts';
+import './teacher-names.ts';
 import {
   derivedHint,
   emptyText,
@@ -37,7 +38,7 @@ const mainFields: readonly string[] = [
   'max_seq_length',
 ];
 /** A setting that a strategy cannot do without. */
-const mainOf: Readonly<Record<string, string>> = { grpo: 'graders' };
+const mainOf: Readonly<Record<string, string>> = { grpo: 'graders', distill: 'teacher' };
 
 /** All settings with recommended values and help; all but a few are collapsed. */
 @customElement('hone-settings-form')
@@ -129,6 +130,7 @@ export class SettingsForm extends LightElement {
       <label for=${id}>${field.label}</label>
       ${this._control(field, id, text, recommended, fault !== undefined)}
       ${name === 'graders' ? html`<hone-grader-names .text=${text ?? ''}></hone-grader-names>` : nothing}
+      ${name === 'teacher' ? html`<hone-teacher-names></hone-teacher-names>` : nothing}
       <p class="hint" id="${id}-hint">
         ${
           name === 'eval_split' && draft.value.validationDataset !== ''

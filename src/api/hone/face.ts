@@ -50,6 +50,7 @@ import { examples as trafficExamples } from './traffic/examples.ts';
 import { trafficRoutes } from './traffic/routes.ts';
 import { examples as trainingExamples } from './training/examples.ts';
 import { choiceRoutes } from './training/routes.ts';
+import { teacherRoutes } from './training/teacher-routes.ts';
 
 /** Our own routes, beyond the specification. */
 export function createHoneFace(services: Services, openApi: () => Readonly<Record<string, unknown>>) {
@@ -69,7 +70,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         datasetsExamples,
       ),
       ...withExamples([...importRoutes(services), ...hubDatasetRoutes(services)], importsExamples),
-      ...withExamples(choiceRoutes(services), trainingExamples),
+      ...withExamples([...choiceRoutes(services), ...teacherRoutes(services)], trainingExamples),
       ...withExamples([...baseModelRoutes(services), ...modelDownloadRoutes(services)], baseModelsExamples),
       ...withExamples(hardwareRoutes(services), machineExamples),
       ...withExamples(

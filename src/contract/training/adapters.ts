@@ -51,7 +51,7 @@ export const adapterLimits: readonly AdapterLimit[] = [
   {
     adapter: 'full',
     field: 'strategy',
-    broken: ({ strategy }) => strategy !== 'sft' && strategy !== 'qlora',
+    broken: ({ strategy }) => strategy !== 'sft' && strategy !== 'qlora' && strategy !== 'distill',
     message:
       'This strategy compares the model with what it was before, which full would keep a second copy of; set strategy to sft, or adapter to lora',
   },

@@ -10,6 +10,8 @@ const names: Readonly<Record<string, string>> = {
   right_tool: 'Right tool (%)',
   right_arguments: 'Right arguments (%)',
   kl: 'KL divergence',
+  divergence: 'Divergence from the teacher',
+  label_loss: 'Loss of the rows’ answers',
   'general/base_loss': 'Loss of the base on general text',
   'general/loss': 'Loss on general text',
   'general/kl': 'KL divergence on general text',

@@ -48,6 +48,7 @@ async function otherRun(job: Job, spec: JobSpec, folder: string, isBeside: boole
     // Absent in older job folders.
     disk: {
       checkpointsBytes: disk?.checkpoints_bytes ?? 0,
+      teacherBytes: disk?.teacher_bytes ?? 0,
       checkpointsPerTrainedWeight: disk?.checkpoints_per_trained_weight ?? 0,
       exportPerWeight: disk?.export_per_weight ?? 0,
       exportPerTrainedWeight: disk?.export_per_trained_weight ?? 0,

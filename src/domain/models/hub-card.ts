@@ -1,3 +1,4 @@
+import { win32 } from 'node:path';
 import { chosenText } from '../../contract/models/chosen-text.ts';
 import { importanceText } from '../../contract/models/importance-text.ts';
 import type { Parent } from '../job-record/job.ts';
@@ -85,7 +86,7 @@ export function writeCard(facts: CardFacts): string {
     ].join('\n'),
     files(facts),
     '## Training settings',
-    table('Setting', withoutParent(model.config)),
+    table('Setting', withoutFolders(withoutParent(model.config))),
     '## Metrics',
     table('Metric', model.metrics, 'No metrics were recorded.'),
     '## Verification of the merged file',
@@ -162,6 +163,15 @@ const importanceOf = ({ export: made }: Model, name: string): string =>
   importanceText(made.files.find(({ quantization }) => quantization === typeIn(name)) ?? {});
 
 /** Names and values as a table, without empty values. */
+/** Settings of which those that name a folder of this machine have its name alone. */
+const withoutFolders = (config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [
+      name,
+      typeof value === 'string' && win32.isAbsolute(value) ? win32.basename(value) : value,
+    ]),
+  );
+
 function table(heading: string, values: Readonly<Record<string, unknown>>, otherwise = ''): string {
   const rows = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
   if (rows.length === 0) return otherwise;

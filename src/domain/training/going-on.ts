@@ -23,7 +23,7 @@ export interface GoingOn<F extends Fields> {
 /** What an adapter's shape is: another one cannot have its weights. */
 const shape = ['adapter', 'lora_r', 'lora_alpha', 'target_modules', 'target_experts'] as const;
 /** Strategies that take an adapter on as it is; the others compare with the model that they start from. */
-const takesOn: readonly string[] = ['sft', 'qlora'];
+const takesOn: readonly string[] = ['sft', 'qlora', 'distill'];
 
 /**
  * Replaces a model of Hone in `model_name` by its base. Its adapter is trained on if the request has one of the same

@@ -42,12 +42,14 @@ export async function writeSpec(
         : { quantizations: exportTypes(request, null), required: request.export != null },
     tensorboard_dir: job.logsDir === null ? null : join(job.logsDir, job.name),
     tracking: trackingOf(request),
+    teacher: judged.teacher,
     tools: job.tools,
     disk: {
       checkpoints_bytes: disk.checkpointsBytes,
       checkpoints_per_trained_weight: disk.checkpointsPerTrainedWeight,
       export_per_weight: disk.exportPerWeight,
       export_per_trained_weight: disk.exportPerTrainedWeight,
+      teacher_bytes: disk.teacherBytes,
       spare_bytes: disk.spareBytes,
     },
   };

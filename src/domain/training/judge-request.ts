@@ -11,6 +11,7 @@ import {
 } from '../../contract/training/steps.ts';
 import { AppError, type FieldIssue } from '../../errors.ts';
 import { createFaults, type Faults, refusalOf } from '../../faults.ts';
+import type { Description, Teacher } from '../../trainer/protocol.ts';
 import { withAdapter } from '../base-models/adapter-base.ts';
 import { type BaseModel, checkBase, checkLocalModel, locateModel } from '../base-models/base-model.ts';
 import { type ModelKind, whyNoGguf } from '../base-models/gguf/gguf-verdict.ts';
@@ -34,6 +35,7 @@ import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
 import { goingOnSentence, goOn } from './going-on.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
 import { runGraders, runPrompts } from './run-graders.ts';
+import { judgeTeacher } from './teaching/find-teacher.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
 
 /** A validated request: everything that a specification needs except the job's folder. */
@@ -49,6 +51,8 @@ export interface JudgedRequest extends JudgedChoices {
   /** The rows to validate on, if they are not a part of `data`. */
   readonly validation: TrainingData | null;
   readonly disk: DiskNeed;
+  /** Whom it learns from; `null` without a teacher. */
+  readonly teacher: Teacher | null;
   /** Warnings that do not prevent a start. */
   readonly warnings: readonly string[];
 }
@@ -87,7 +91,7 @@ export async function judgeRequest(
   const faults = createFaults();
   const judged = await judge({ fields: request, refused: new Set() }, judges, faults, mayDefine);
   faults.raise();
-  const { choices, model, data, validation, disk } = judged;
+  const { choices, model, data, validation, disk, teacher } = judged;
   if (
     choices.strategy === null ||
     choices.provider === null ||
@@ -111,6 +115,7 @@ export async function judgeRequest(
     data,
     validation,
     disk,
+    teacher,
     warnings,
   };
 }
@@ -148,23 +153,11 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
   }
   const notWhole = model === null || settings.adapter !== 'full' ? null : whyNotWhole(model.kind);
   if (notWhole !== null) faults.add('adapter', notWhole);
-  const { reward_model } = fields;
-  if (strategy === 'rlhf' && reward_model != null && isAbsolute(reward_model))
-    await faults.of('reward_model', async () => {
-      await checkLocalModel(reward_model);
-      for (const why of whyNotLoaded(reward_model, await judges.sizeOf(reward_model), description))
-        faults.add('reward_model', why);
-    });
-  if (
-    strategy === 'rlhf' &&
-    reward_model == null &&
-    model !== null &&
-    hasMoreThanText(model.kind, description)
-  )
-    faults.add(
-      'reward_model',
-      'A reward model cannot be made of the text part of this model. Name one in "reward_model", or choose the strategy dpo',
-    );
+  const teacher =
+    strategy === 'distill'
+      ? await judgeTeacher(fields.teacher ?? null, model, judges, description, faults)
+      : null;
+  if (strategy === 'rlhf') await judgeReward(fields.reward_model ?? null, model, judges, description, faults);
   const whyNone = model === null ? null : whyNoGguf(model.kind, description);
   const wanted = refused.has('export') || fields.export === 'none' ? null : (fields.export ?? null);
   if (wanted !== null && whyNone !== null) {
@@ -212,13 +205,19 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
     model,
     data,
     validation,
+    teacher,
     disk:
       strategy === null || data === null
         ? null
         : diskNeed(
             settings,
             context.optimizerStateBytes[settings.optim] ?? 0,
-            { strategy, rows: data.numExamples },
+            {
+              strategy,
+              rows: data.numExamples,
+              bytes: await bytesOf(data, validation),
+              vocabulary: model?.size.shape?.vocabulary ?? null,
+            },
             exportTypes(fields, whyNone),
           ),
     warnings: [
@@ -227,6 +226,27 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
       ...(leftOpen && whyNone !== null ? [noGgufWarning(whyNone)] : []),
     ],
   };
+}
+
+/** The reward model of `rlhf`, or what one would be trained of. */
+async function judgeReward(
+  named: string | null,
+  model: { readonly kind: ModelKind } | null,
+  { sizeOf }: Judges,
+  description: Description,
+  faults: Faults,
+): Promise<void> {
+  if (named !== null && isAbsolute(named))
+    await faults.of('reward_model', async () => {
+      await checkLocalModel(named);
+      for (const why of whyNotLoaded(named, await sizeOf(named), description))
+        faults.add('reward_model', why);
+    });
+  if (named === null && model !== null && hasMoreThanText(model.kind, description))
+    faults.add(
+      'reward_model',
+      'A reward model cannot be made of the text part of this model. Name one in "reward_model", or choose the strategy dpo',
+    );
 }
 
 async function judgeModel(
@@ -243,6 +263,12 @@ async function judgeModel(
     const size = await sizeOf(reference, merges);
     return { base, size, kind: size.kind };
   });
+}
+
+/** The bytes of the rows, of those of validation, too. */
+async function bytesOf(...files: readonly (TrainingData | null)[]): Promise<number> {
+  const sizes = files.map(async (file) => (file === null ? 0 : (await stat(file.path)).size));
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
 /** The name of the reward model among the rewards of `rlhf` (trainer/strategies/rlhf.py). */

@@ -136,6 +136,14 @@ const rules: readonly Rule[] = [
   },
   ...ofStrategies(['dpo', 'kto'], 'beta'),
   ...ofStrategies(['dpo'], 'loss_type', 'label_smoothing', 'sft_weight'),
+  ...ofStrategies(
+    ['distill'],
+    'teacher',
+    'teacher_top_k',
+    'distill_beta',
+    'distill_temperature',
+    'label_share',
+  ),
   ...ofStrategies(['grpo'], 'group_size', 'kl_beta', 'max_answer_tokens', 'response_format'),
   {
     fields: ['gradient_accumulation_steps', 'per_device_train_batch_size', 'strategy'],
@@ -167,6 +175,12 @@ const rules: readonly Rule[] = [
     broken: ({ settings, strategy }) => strategy === 'grpo' && settings.graders === null,
     message:
       'grpo learns from what graders say of answers; name at least one, such as [{"name": "a stored grader"}]',
+  },
+  {
+    fields: ['teacher', 'strategy'],
+    broken: ({ settings, strategy }) => strategy === 'distill' && settings.teacher === null,
+    message:
+      'distill learns from a teacher; name one in teacher, such as a larger model of the same family (GET /api/teachers lists what may teach a model)',
   },
   {
     fields: ['use_8bit', 'strategy'],

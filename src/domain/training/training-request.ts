@@ -214,6 +214,7 @@ export interface ReadRequest {
 export const trainingPaths = {
   model_name: 'model',
   reward_model: 'model',
+  teacher: 'model',
   dataset: 'file',
   validation_dataset: 'file',
 } as const;

@@ -24,6 +24,7 @@ const needOf = (
       save_total_limit: 2,
       keep_best: false,
       adapter: 'lora',
+      teacher_top_k: 64,
       ...changes,
     },
     8,

@@ -38,6 +38,7 @@ const size: ModelSize = {
 const disk = {
   ...{
     checkpointsBytes: 1e6,
+    teacherBytes: 0,
     checkpointsPerTrainedWeight: 12,
     exportPerWeight: 1,
     exportPerTrainedWeight: 4,

@@ -24,7 +24,7 @@ TASKS = {
     },
 }
 ARCHITECTURES = ("llama", "qwen3", "gemma3", "gpt2", "t5", "bart", "bert")
-STRATEGIES = ("sft", "qlora", "dpo", "rlhf", "grpo", "kto")
+STRATEGIES = ("sft", "qlora", "dpo", "rlhf", "grpo", "kto", "distill")
 PROVIDERS = ("standard", "accelerated")
 # What rewards the answers of `grpo`.
 ALIKE = {
@@ -48,6 +48,7 @@ TRAINED = {
     ("text-generation", "rlhf", "llama"),
     ("text-generation", "grpo", "qwen3"),
     ("text-generation", "kto", "gpt2"),
+    ("text-generation", "distill", "gemma3"),
     ("summarization", "sft", "bart"),
     ("summarization", "qlora", "llama"),
     ("extractive-question-answering", "sft", "gpt2"),
@@ -98,9 +99,9 @@ def expected(task, strategy, provider, kind):
         # Where there is a GPU, what it trains is what it says it has kernels for.
         if not available:
             return reason
-        if kind in HEADED or kind == "gpt2" or strategy in ("rlhf", "grpo", "kto"):
+        if kind in HEADED or kind == "gpt2" or strategy in ("rlhf", "grpo", "kto", "distill"):
             return "accelerated"
-    if strategy in ("dpo", "rlhf", "grpo", "kto") and task != "text-generation":
+    if strategy in ("dpo", "rlhf", "grpo", "kto", "distill") and task != "text-generation":
         return f"{strategy} does not support {task}"
     if kind in HEADED and (strategy != "sft" or task not in HEADED[kind]):
         return f"cannot be trained for {task} with the strategy {strategy}"
@@ -136,6 +137,8 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         rows = rated(30)
     apart = provider == "standard" and (task, strategy, kind) in VALIDATED_APART
     top = {"task": task, "strategy": strategy, "provider": provider}
+    if strategy == "distill":
+        top["teacher"] = {"name": "tests/tiny", "path": str(models(kind)), "adapter": None}
     spec = jobs.make(
         tmp_path,
         models(kind),
@@ -168,6 +171,7 @@ def test_every_combination_trains_or_is_refused_with_its_reason(
         "grpo": {"reward", "kl"},
         "dpo": {"eval_loss", "rewards/margins"},
         "kto": {"eval_loss", "rewards/margins", "kl"},
+        "distill": {"eval_loss", "divergence", "label_loss", "perplexity"},
     }.get(strategy, METRICS[task])
     assert wanted <= set(evaluation["metrics"]), evaluation["metrics"]
     if strategy == "rlhf":

@@ -377,6 +377,11 @@ SEEN = {
     "kl_beta": "training.test_grpo.test_every_step_is_that_of_a_plain_script",
     "max_answer_tokens": "training.test_grpo.test_answers_end_at_the_most_tokens",
     "response_format": "training.test_answer_format.test_answers_of_a_training_fit_the_schema",
+    **dict.fromkeys(
+        ("teacher", "teacher_top_k", "distill_temperature", "label_share"),
+        "training.test_distill.test_of_the_likeliest_tokens_eight_steps_are_those_of_a_plain_script",
+    ),
+    "distill_beta": "training.test_distill.test_with_all_tokens_eight_steps_are_those_of_the_library",
     "golden_prompts": "training.test_matrix.test_golden_prompts_are_what_is_shown",
 }
 

@@ -21,12 +21,19 @@ class LabelledLoss(Part):
 
     def loss_of(self, batch: Batch) -> Loss:
         loss, number, correct = self.computed(self.loss, batch, batch.items)
-        training = batch.model.training
-        if training:
-            mask = batch.inputs.get("attention_mask")
-            add_tokens(self, int(mask.sum()) if mask is not None else batch.inputs["input_ids"].shape[1])
-        figures = figures_of(self, training)
+        count_tokens(self, batch)
+        figures = figures_of(self, batch.model.training)
         assert figures is not None
-        figures["num_tokens"] = [tokens_of(self)]
         figures["mean_token_accuracy"].append(float(correct) / max(1, int(number)))
         return loss, {}
+
+
+def count_tokens(part: Part, batch: Batch) -> None:
+    """Counts the tokens of a batch, with the prompts', as TRL's SFT trainer does."""
+    training = batch.model.training
+    if training:
+        mask = batch.inputs.get("attention_mask")
+        add_tokens(part, int(mask.sum()) if mask is not None else batch.inputs["input_ids"].shape[1])
+    figures = figures_of(part, training)
+    assert figures is not None
+    figures["num_tokens"] = [tokens_of(part)]

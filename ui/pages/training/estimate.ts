@@ -25,6 +25,7 @@ const diskParts = [
   ['download_bytes', 'Download'],
   ['checkpoints_bytes', 'Checkpoints'],
   ['export_bytes', 'Export'],
+  ['teacher_bytes', 'Teacher’s answers'],
   ['spare_bytes', 'Reserve'],
 ] as const;
 
@@ -104,7 +105,9 @@ export class EstimateView extends LightElement {
           : html`${budget('Disk', disk.total_bytes, available.disk_bytes, formatBytes)}
             ${parts(
               'Disk breakdown',
-              diskParts.map(([key, name]) => [name, formatBytes(disk[key])]),
+              diskParts
+                .filter(([key]) => key !== 'teacher_bytes' || disk[key] > 0)
+                .map(([key, name]) => [name, formatBytes(disk[key])]),
             )}`
       }
       ${estimate.advice.map((advice) => html`<p class="${estimate.fits === false ? 'warning' : 'note'} wrap"><bdi>${advice}</bdi></p>`)}

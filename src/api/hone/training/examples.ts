@@ -43,6 +43,17 @@ export const examples: Readonly<Record<string, unknown>> = {
       },
     ],
   },
+  'GET /api/teachers': {
+    teachers: [
+      { name: 'support-qwen3-1.7b', kind: 'model', reason: null },
+      {
+        name: 'HuggingFaceTB/SmolLM2-135M-Instruct',
+        kind: 'base',
+        reason:
+          'HuggingFaceTB/SmolLM2-135M-Instruct has other tokens than Qwen/Qwen3-0.6B: token 0 is "<|endoftext|>" in the teacher and "!" in the student.',
+      },
+    ],
+  },
   'POST /api/estimate': {
     parameters: 600_000_000,
     precision: '4-bit',
@@ -60,6 +71,7 @@ export const examples: Readonly<Record<string, unknown>> = {
       download_bytes: 1_200_000_000,
       checkpoints_bytes: 363_331_584,
       export_bytes: 728_740_352,
+      teacher_bytes: 0,
       spare_bytes: 67_108_864,
       total_bytes: 2_359_180_800,
     },

@@ -19,6 +19,7 @@ export function presentPlan(plan: Plan) {
       download_bytes: fine.disk.downloadBytes,
       checkpoints_bytes: fine.disk.checkpointsBytes,
       export_bytes: fine.disk.exportBytes,
+      teacher_bytes: fine.disk.teacherBytes,
       spare_bytes: fine.disk.spareBytes,
       total_bytes: fine.disk.totalBytes,
     },

@@ -24,6 +24,8 @@ export const estimate = v.object({
       download_bytes: bytes,
       checkpoints_bytes: bytes,
       export_bytes: bytes,
+      /** What a teacher's answers take until the training ends, about; 0 without a teacher. */
+      teacher_bytes: bytes,
       /** Reserved for the journal, log and TensorBoard. */
       spare_bytes: bytes,
       total_bytes: bytes,
@@ -103,6 +105,21 @@ export const recommendations = v.object({
       parameters_billion: v.number(),
       licence: v.string(),
       memory_bytes: v.number(),
+    }),
+  ),
+});
+export const teachersQuery = v.object({
+  /** The model that learns, as `model_name` of a training names it. */
+  model_name: v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(1024)),
+});
+export const teachers = v.object({
+  teachers: v.array(
+    v.object({
+      /** As `teacher` of a training names it. */
+      name: v.string(),
+      kind: v.picklist(['model', 'base', 'remote']),
+      /** Why it may not teach; `null` if it may. */
+      reason: v.nullable(v.string()),
     }),
   ),
 });

@@ -57,10 +57,10 @@ export interface JobRuns {
 /** The plan of a run's time may ask a hub for the model's size: no run is kept waiting for that. */
 const planWaitMs = 2_000;
 
-/** Whether a job's model, or its reward model, is on the hub. */
-function mayDownload({ model, settings }: JobSpec): boolean {
+/** Whether a job's model, its reward model or its teacher is on the hub. */
+function mayDownload({ model, settings, teacher }: JobSpec): boolean {
   const { reward_model: reward } = settings;
-  return isFromHub(model) || (typeof reward === 'string' && !isAbsolute(reward));
+  return isFromHub(model) || teacher?.path === null || (typeof reward === 'string' && !isAbsolute(reward));
 }
 
 /** The number of processes of a run. */

@@ -44,14 +44,16 @@ export async function findShortage(
   reclaimable = 0,
 ): Promise<Shortage | null> {
   const [data, cache] = await Promise.all([fileSystemOf(dataDir), fileSystemOf(cacheDir)]);
-  const { downloadBytes, checkpointsBytes, exportBytes, spareBytes } = need;
+  const { downloadBytes, checkpointsBytes, exportBytes, teacherBytes, spareBytes } = need;
   if (data !== null) {
     const shared = cache !== null && cache.device === data.device;
-    const neededBytes = checkpointsBytes + exportBytes + spareBytes + (shared ? downloadBytes : 0);
+    const neededBytes =
+      checkpointsBytes + exportBytes + teacherBytes + spareBytes + (shared ? downloadBytes : 0);
     const what = [
       ...(shared && downloadBytes > 0 ? [`download ${gigabytes(downloadBytes)}`] : []),
       `checkpoints ${gigabytes(checkpointsBytes)}`,
       `export ${gigabytes(exportBytes)}`,
+      ...(teacherBytes > 0 ? [`the teacher's answers ${gigabytes(teacherBytes)}`] : []),
     ].join(', ');
     const freeBytes = Math.max(0, data.freeBytes + reclaimable - reservedBytes);
     if (neededBytes > freeBytes) return { neededBytes, freeBytes, reservedBytes, what, where: dataDir };

@@ -1,10 +1,11 @@
 import { type Quantization, quantizations } from '../../../contract/models/quantizations.ts';
 import type { Settings } from '../../../contract/settings.ts';
 import { type StepSettings, totalSteps } from '../../../contract/training/steps.ts';
+import { teacherBytes } from '../teaching/teacher-bytes.ts';
 
 /** The settings that affect disk usage. */
 export type DiskSettings = StepSettings &
-  Pick<Settings, 'optim' | 'save_steps' | 'save_total_limit' | 'keep_best' | 'adapter'>;
+  Pick<Settings, 'optim' | 'save_steps' | 'save_total_limit' | 'keep_best' | 'adapter' | 'teacher_top_k'>;
 
 /**
  * What a run writes, per weight of its base model and per trained weight; the service estimates these numbers, and the
@@ -16,6 +17,8 @@ export interface DiskNeed {
   readonly checkpointsPerTrainedWeight: number;
   readonly exportPerWeight: number;
   readonly exportPerTrainedWeight: number;
+  /** What a teacher's answers take, 0 without one. */
+  readonly teacherBytes: number;
   /** Kept free for the journal, the log and TensorBoard files. */
   readonly spareBytes: number;
 }
@@ -36,13 +39,18 @@ function checkpointsAtOnce(settings: DiskSettings, steps: number | null): number
 
 /**
  * @param stateBytes optimizer state per trained weight.
- * @param run the strategy, and the number of rows in the dataset if known.
+ * @param run the strategy, the number of rows in the dataset and its bytes if known, and the tokens of the model if known.
  * @param made the GGUF types to make.
  */
 export function diskNeed(
   settings: DiskSettings,
   stateBytes: number,
-  run: { readonly strategy: string; readonly rows: number | null },
+  run: {
+    readonly strategy: string;
+    readonly rows: number | null;
+    readonly bytes?: number | null;
+    readonly vocabulary?: number | null;
+  },
   made: readonly Quantization[],
 ): DiskNeed {
   const steps = run.rows === null ? null : totalSteps(settings, run.strategy, run.rows);
@@ -50,6 +58,10 @@ export function diskNeed(
   return {
     checkpointsBytes: checkpoints * checkpointRestBytes,
     checkpointsPerTrainedWeight: checkpoints * (trainedBytes + stateBytes),
+    teacherBytes:
+      run.strategy === 'distill' && run.bytes != null
+        ? teacherBytes(settings, run.bytes, run.vocabulary ?? null)
+        : 0,
     ...exportNeed(made, settings.adapter === 'full'),
   };
 }
@@ -77,6 +89,7 @@ export interface DiskBytes {
   readonly downloadBytes: number;
   readonly checkpointsBytes: number;
   readonly exportBytes: number;
+  readonly teacherBytes: number;
   readonly spareBytes: number;
   readonly totalBytes: number;
 }
@@ -89,12 +102,14 @@ export function diskBytes(
   downloadBytes: number,
 ): DiskBytes {
   const checkpointsBytes = need.checkpointsBytes + need.checkpointsPerTrainedWeight * trained;
+  const { teacherBytes } = need;
   const exportBytes = need.exportPerWeight * weights + need.exportPerTrainedWeight * trained;
   return {
     downloadBytes,
     checkpointsBytes,
     exportBytes,
+    teacherBytes,
     spareBytes: need.spareBytes,
-    totalBytes: downloadBytes + checkpointsBytes + exportBytes + need.spareBytes,
+    totalBytes: downloadBytes + checkpointsBytes + exportBytes + teacherBytes + need.spareBytes,
   };
 }

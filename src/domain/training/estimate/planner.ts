@@ -165,7 +165,12 @@ export function createPlanner(
       const disk = diskNeed(
         settings,
         context.optimizerStateBytes[settings.optim] ?? 0,
-        { strategy, rows },
+        {
+          strategy,
+          rows,
+          bytes: dataset?.sizeBytes ?? null,
+          vocabulary: size.shape?.vocabulary ?? null,
+        },
         exportTypes(request, whyNone),
       );
       const need = runNeed(size, choices, disk);

@@ -54,7 +54,7 @@ export function runNeed(
             provider === 'standard' &&
             // A GPU computes all logits of an output layer that is trained.
             !(trainsAll && gpu) &&
-            (strategy === 'sft' || strategy === 'qlora' || comparesAnswers(strategy)) &&
+            (['sft', 'qlora', 'distill'].includes(strategy) || comparesAnswers(strategy)) &&
             (kind.architecture ?? 'ForCausalLM').endsWith('ForCausalLM'),
           writtenRows: comparesAnswers(strategy)
             ? settings.per_device_train_batch_size * settings.gradient_accumulation_steps
