@@ -2,6 +2,7 @@ import { sep } from 'node:path';
 import { unfinishedStates } from '../../contract/jobs.ts';
 import type { Store } from '../../db/store.ts';
 import { AppError } from '../../errors.ts';
+import type { JobSpec } from '../../trainer/protocol.ts';
 import type { Bin, Restoring } from '../bin/bin.ts';
 import { jobName } from '../job-record/job.ts';
 import { parentOf } from './merged-base.ts';
@@ -35,14 +36,15 @@ export function createModelRemoval(options: {
   return async (reference, permanently) => {
     const place = await models.placeOf(models.find(reference), permanently);
     const model = models.find(reference);
-    const job = store.jobs
-      .inStates(unfinishedStates)
-      .find(
-        ({ modelName, spec }) =>
-          modelName === model.path ||
-          modelName.startsWith(model.path + sep) ||
-          parentOf(spec)?.model_id === model.modelId,
+    const isOfIt = (path: string | null | undefined) =>
+      path === model.path || path?.startsWith(model.path + sep) === true;
+    const job = store.jobs.inStates(unfinishedStates).find(({ modelName, spec }) => {
+      const teacher = (spec as Partial<JobSpec> | null)?.teacher;
+      return (
+        [modelName, teacher?.path, teacher?.adapter].some(isOfIt) ||
+        parentOf(spec)?.model_id === model.modelId
       );
+    });
     if (job !== undefined) {
       throw new AppError(
         'conflict',

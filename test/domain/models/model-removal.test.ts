@@ -62,6 +62,12 @@ test('a model stays while an unfinished job trains on its folder or on one withi
     assert.ok(existsSync(join(path, 'adapter', 'weights')));
     store.jobs.update(job, { state: 'stopped' });
   }
+  // One that it teaches.
+  const taught = train('owner/student');
+  const teacher = { name: 'Name', path: null, gguf: null, adapter: join(path, 'adapter') };
+  store.jobs.update(taught, { spec: { teacher } });
+  assert.match(await refusal(remove(reference)), `train_${taught}`);
+  store.jobs.update(taught, { state: 'stopped' });
   train(`${path}-of-another`);
   assert.is((await remove(reference)).modelId, 'uuid');
   assert.not.ok(existsSync(path));

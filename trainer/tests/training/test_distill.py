@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import weakref
 from functools import partial
 
 import pytest
@@ -13,6 +14,7 @@ from safetensors.torch import load_file
 from trainer import run, work
 from trainer.gguf_base import make
 from trainer.kernels.allowed import PLAIN
+from trainer.providers.standard import Standard
 from trainer.tests import jobs, tiny
 from trainer.tests.architectures import toys
 from trainer.tests.export_fixture import TOOLS
@@ -419,3 +421,23 @@ def test_a_gguf_file_teaches_as_the_model_that_it_was_made_of(tmp_path):
     assert (tmp_path / "cache").exists()
     # It has its weights in 16 bits.
     assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
+def test_a_teacher_is_gone_when_its_student_is_loaded(models, teachers, tmp_path, monkeypatch):
+    load, base, asked, gone = ask._loaded, Standard.base, [], []
+
+    def loaded(*given):
+        model = load(*given)
+        asked.append(weakref.ref(model))
+        return model
+
+    def told(self, job, *given, **options):
+        if job.model_dir.name == "model":
+            gone.append(asked[0]() is None)
+        return base(self, job, *given, **options)
+
+    monkeypatch.setattr(ask, "_loaded", loaded)
+    monkeypatch.setattr(Standard, "base", told)
+    spec = taught(tmp_path, models("llama"), teachers("llama"), max_steps=1)
+    assert jobs.train(spec) == 0, jobs.journal(spec)[-1]
+    assert gone[:1] == [True]
