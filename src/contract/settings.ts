@@ -1,4 +1,5 @@
 import type { Profile } from './profiles.ts';
+import { embeddingModules, outputModules } from './training/embeddings.ts';
 
 /** The groups of the settings form, in display order. */
 export const settingGroups = {
@@ -79,6 +80,10 @@ interface ListRow extends Recommended<null> {
   readonly minItems: number;
   readonly maxItems: number;
   readonly maxLength: number;
+  /** The only texts that it may have. */
+  readonly items?: readonly string[];
+  /** Whether its texts are parts of what the model reads, of which each is a new one. */
+  readonly areTokens?: true;
 }
 interface GradersRow extends Recommended<null> {
   readonly kind: 'graders';
@@ -458,6 +463,32 @@ export const settings = {
     before: false,
     group: 'lora',
     help: 'Mixtures of experts only: the experts get an adapter, too. Takes many times the memory and the time.',
+  },
+  modules_to_save: {
+    label: 'Layers to train fully',
+    kind: 'names',
+    items: [...embeddingModules, ...outputModules],
+    minItems: 1,
+    maxItems: 2,
+    maxLength: 64,
+    recommended: null,
+    before: null,
+    empty: 'none',
+    group: 'lora',
+    help: 'The embedding (embed_tokens) and the output layer (lm_head), trained fully beside the adapter, as PEFT’s modules_to_save. Where a model has one matrix for both, naming either trains it. Takes about 16 bytes of memory for each weight.',
+  },
+  new_tokens: {
+    label: 'New tokens',
+    kind: 'names',
+    areTokens: true,
+    minItems: 1,
+    maxItems: 512,
+    maxLength: 64,
+    recommended: null,
+    before: null,
+    empty: 'none',
+    group: 'lora',
+    help: 'Texts that become one token each, separated by commas. A new token begins as the mean of the tokens that its text is split into now, and is trained.',
   },
   use_4bit: {
     label: 'Load in 4-bit',
