@@ -65,6 +65,8 @@ interface SwitchRow extends Recommended<boolean | null> {
   readonly needs?: readonly Capability[];
   /** Another switch; if a request turns it on, this one is off or left to the trainer. */
   readonly excludedBy?: string;
+  /** Other settings; if a request has one of them, this one is off unless it asks for it. */
+  readonly offWith?: readonly string[];
 }
 /** CUDA, and weights quantized to 4 or 8 bits. */
 export type Capability = 'cuda' | 'quantizes';
@@ -498,6 +500,7 @@ export const settings = {
     // On a CPU it saves almost no memory.
     needs: ['cuda', 'quantizes'],
     excludedBy: 'use_8bit',
+    offWith: ['modules_to_save', 'new_tokens'],
     group: 'memory',
     help: 'Loads the base model in 4-bit: about a quarter of the memory, slightly slower.',
   },
@@ -634,12 +637,14 @@ export type Settings = {
   readonly [N in SettingName]: SettingValues[N] | (null extends RecommendedOf<Table[N]> ? null : never);
 };
 
-/** What is recommended instead with a kind of adapter. */
-export const recommendedFor = (adapter: string | undefined): Partial<SettingValues> =>
+/** What is recommended instead beside other settings that are asked for. */
+export const recommendedFor = (asked: Readonly<Record<string, unknown>>): Partial<SettingValues> =>
   Object.fromEntries(
-    Object.entries<Setting>(settings).flatMap(([name, row]) =>
-      adapter !== 'full' || row.recommendedForFull === undefined ? [] : [[name, row.recommendedForFull]],
-    ),
+    Object.entries<Setting>(settings).flatMap(([name, row]): [string, unknown][] => {
+      if (asked.adapter === 'full' && row.recommendedForFull !== undefined)
+        return [[name, row.recommendedForFull]];
+      return row.kind === 'switch' && row.offWith?.some((other) => asked[other]) ? [[name, false]] : [];
+    }),
   );
 
 /** Whether `null` is recommended on some machine. */

@@ -15,8 +15,6 @@ export interface VocabularyRequest
   readonly provider: string | null;
   /** Whether an adapter is merged into the base first, because the request asks for it. */
   readonly merge_adapter?: boolean | null | undefined;
-  /** Whether the base is a GGUF file. */
-  readonly gguf: boolean;
   /** How the base's weights are stored quantized; `null` if they are not. */
   readonly quantization: string | null;
   /** Its class, such as LlamaForCausalLM; `null` if unknown. */
@@ -69,13 +67,6 @@ export const vocabularyLimits: readonly VocabularyLimit[] = [
   {
     settings: vocabularySettings,
     field: 'model_name',
-    broken: ({ gguf }) => gguf,
-    message: (setting) =>
-      `${setting} needs the model's own weights, and this is a GGUF file; choose the folder or hub id that it was made of, or leave ${setting} out`,
-  },
-  {
-    settings: vocabularySettings,
-    field: 'model_name',
     broken: ({ quantization }) => quantization !== null,
     message: (setting, { quantization }) =>
       `${setting} trains weights of the model itself, and these are stored quantized (${quantization}); choose the 16-bit version of this model, or leave ${setting} out`,
@@ -99,7 +90,7 @@ export const vocabularyLimits: readonly VocabularyLimit[] = [
     field: 'model_name',
     broken: ({ goesOn }) => goesOn,
     message: (setting) =>
-      `${setting} begins with a base model, and this model was trained here; export its merged weights (POST /api/models/{id}/export with "merged": true) and name their folder, or leave ${setting} out`,
+      `${setting} begins with a base model, and this model was trained here; name its merged GGUF file or the folder of its merged weights (POST /api/models/{id}/export), or leave ${setting} out`,
   },
   {
     settings: ['modules_to_save'],

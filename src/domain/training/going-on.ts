@@ -93,12 +93,12 @@ const textOf = (value: unknown) =>
   Array.isArray(value) ? value.join(', ') : value == null ? 'all layers' : String(value);
 
 /** @throws AppError `invalid` if a model has embeddings of its own, which its base has no place for. */
-function refuseOwnVocabulary({ name, settings }: FoundParent): void {
+function refuseOwnVocabulary({ name, settings, gguf }: FoundParent): void {
   const own = vocabularySettings.find((setting) => settings[setting] != null);
   if (own === undefined) return;
   throw refusalOf(
     'model_name',
-    `${name} was trained with ${own}, so its adapter alone does not make the model. Export its merged weights (POST /api/models/{id}/export with "merged": true), and name their folder`,
+    `${name} was trained with ${own}, so another training cannot take its adapter. Name ${gguf === null ? '' : `its merged file, which can be a base by itself (${gguf}), or `}the folder of its merged weights (POST /api/models/{id}/export with "merged": true)`,
   );
 }
 

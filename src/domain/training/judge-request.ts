@@ -149,7 +149,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
   }
   const notWhole = model === null || settings.adapter !== 'full' ? null : whyNotWhole(model.kind);
   if (notWhole !== null) faults.add('adapter', notWhole);
-  judgeVocabulary({ fields, refused }, choices, model, going.parent !== null, faults);
+  judgeVocabulary({ fields, refused }, choices, model?.kind ?? null, going.parent !== null, faults);
   const { reward_model } = fields;
   if (strategy === 'rlhf' && reward_model != null && isAbsolute(reward_model))
     await faults.of('reward_model', async () => {

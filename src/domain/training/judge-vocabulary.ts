@@ -6,7 +6,6 @@ import {
   vocabularySettings,
 } from '../../contract/training/vocabulary.ts';
 import type { Faults } from '../../faults.ts';
-import type { BaseModel } from '../base-models/base-model.ts';
 import type { ModelKind } from '../base-models/gguf/gguf-verdict.ts';
 import type { Choices } from './judge-choices.ts';
 import type { ReadRequest } from './training-request.ts';
@@ -15,23 +14,22 @@ import type { ReadRequest } from './training-request.ts';
 export function judgeVocabulary(
   { fields, refused }: ReadRequest,
   { settings, strategy, provider }: Pick<Choices, 'settings' | 'strategy' | 'provider'>,
-  model: { readonly base: BaseModel; readonly kind: ModelKind } | null,
+  kind: ModelKind | null,
   goesOn: boolean,
   faults: Faults,
 ): void {
   for (const name of refused.has('target_modules') ? [] : embeddingsIn(settings.target_modules))
     faults.add(
       'target_modules',
-      `${name} is an embedding, which an adapter cannot be merged into; leave it out, or train it fully: "modules_to_save": ["${name}"]`,
+      `${name} is an embedding, which an adapter cannot be merged into; leave it out, or train it fully: "modules_to_save": ["${name.slice(name.lastIndexOf('.') + 1)}"]`,
     );
   const request: VocabularyRequest = {
     ...settings,
     strategy,
     provider,
     merge_adapter: fields.merge_adapter,
-    gguf: model?.base.gguf !== undefined,
-    quantization: model?.kind.quantization ?? null,
-    architecture: model?.kind.architecture ?? null,
+    quantization: kind?.quantization ?? null,
+    architecture: kind?.architecture ?? null,
     goesOn,
   };
   for (const setting of vocabularySettings.filter((name) => isAsked(settings, name) && !refused.has(name)))
