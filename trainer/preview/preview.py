@@ -69,7 +69,7 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
     check.refuse_shape(job.config, job.family, job.shape)
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
         download.replace_process(*arguments, "--downloaded")
-    job.model_dir = grow(make_view(directory, job.folder / "model"), spec)
+    job.model_dir = grow(make_view(directory, job.folder / "model"), spec, with_weights=False)
     job.config = grown(job.config, job.model_dir)
     job.tokenizer = job.provider.tokenizer(job)
     choose_template(job)

@@ -30,13 +30,13 @@ ADDED = "added_tokens.json"
 PLAIN = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 
 
-def grow(folder: Path, spec: Spec) -> Path:
+def grow(folder: Path, spec: Spec, with_weights: bool = True) -> Path:
     """Gives the base model in the view `folder` the `new_tokens` of a job, if it has any; returns the folder.
     A new token's rows of the embedding and of the output layer are the mean of those of the tokens that its
     text was before.
 
-    The embedding gets rows only where it has none left, as those of a padded vocabulary are. In a view
-    without weights only the tokenizer and the configuration change. Failure
+    The embedding gets rows only where it has none left, as those of a padded vocabulary are. Unless
+    `with_weights`, only the tokenizer and the configuration change. Failure
     `unsupported` for a text that is one token already, and for models that cannot have new tokens;
     `disk_full` unless the files that change fit on the disk.
     """
@@ -53,8 +53,9 @@ def grow(folder: Path, spec: Spec) -> Path:
         raise _refusal("this model's embedding is in more than one part")
     ids = _add(folder, tokenizer, texts)
     needed = max(rows, ids[-1] + 1)
-    spare = spec.disk.spare_bytes if spec.disk else 0
-    grow_weights(folder, rows, needed, dict(zip(ids, pieces, strict=True)), spare)
+    if with_weights:
+        spare = spec.disk.spare_bytes if spec.disk else 0
+        grow_weights(folder, rows, needed, dict(zip(ids, pieces, strict=True)), spare)
     _write(folder / CONFIG, _with_rows(config, rows, needed))
     return folder
 

@@ -21,13 +21,11 @@ def grow_weights(
     `needed` rows, and each of those at `pieces` the mean of the rows that are its pieces.
 
     The files that change are written anew, in place of links, with the memory of the largest of these
-    matrices; those of the model stay. Does nothing in a view without weights.
+    matrices; those of the model stay.
     """
     names = [name for name in view.weight_files(folder) or [view.WEIGHTS] if (folder / name).is_file()]
     files = {name: read_header((folder / name).resolve()) for name in names}
     changing = {name for name, tensors in files.items() if any(map(_is_one, tensors))}
-    if not names:
-        return
     if not changing:
         raise Failure(
             "unsupported",
