@@ -20,6 +20,7 @@ from trainer.adapter_base import make as adapter_base
 from trainer.data.job import Job
 from trainer.engines.choose import engine_of, refuse_workers
 from trainer.export import full_precision
+from trainer.export.new_tokens.grow import grow, grown
 from trainer.gguf_base import make as gguf_base
 from trainer.libraries.versions import PACKAGES, require, versions
 from trainer.model import check, download, text_part
@@ -163,7 +164,8 @@ def check_job(job: Job, downloaded: bool, verb: str) -> None:
     if quantized.is_unpacked(job.config):
         model = full_precision.directory(job.spec, job.track("load", "base model in full precision"))
         job.config = quantized.without_quantization(job.config)
-    job.model_dir = make_view(model, job.folder / "model")
+    job.model_dir = grow(make_view(model, job.folder / "model"), job.spec)
+    job.config = grown(job.config, job.model_dir)
     if reward is not None:
         name = job.settings.reward_model or ""
         check.read_config(reward, name)

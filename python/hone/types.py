@@ -116,6 +116,13 @@ class TrainingSettings(TypedDict):
     target_modules: NotRequired[list[str] | None]
     # Mixtures of experts only: the experts get an adapter, too. Takes many times the memory and the time.
     target_experts: NotRequired[bool | None]
+    # The embedding (embed_tokens) and the output layer (lm_head), trained fully beside the adapter, as PEFT’s
+    # modules_to_save. Where a model has one matrix for both, naming either trains it. Takes about 16 bytes of
+    # memory for each weight.
+    modules_to_save: NotRequired[list[Literal["embed_tokens", "wte", "embed_in", "lm_head", "embed_out"]] | None]
+    # Texts that become one token each, separated by commas. A new token begins as the mean of the tokens that
+    # its text is split into now, and is trained.
+    new_tokens: NotRequired[list[str] | None]
     # Loads the base model in 4-bit: about a quarter of the memory, slightly slower.
     use_4bit: NotRequired[bool | None]
     # Loads the base model in 8-bit: about half the memory. Cannot be combined with 4-bit.

@@ -1,4 +1,5 @@
 import type { Profile } from './profiles.ts';
+import { embeddingModules, outputModules } from './training/embeddings.ts';
 
 /** The groups of the settings form, in display order. */
 export const settingGroups = {
@@ -65,6 +66,8 @@ interface SwitchRow extends Recommended<boolean | null> {
   readonly needs?: readonly Capability[];
   /** Another switch; if a request turns it on, this one is off or left to the trainer. */
   readonly excludedBy?: string;
+  /** Other settings; if a request has one of them, this one is off unless it asks for it. */
+  readonly offWith?: readonly string[];
 }
 /** CUDA, and weights quantized to 4 or 8 bits. */
 export type Capability = 'cuda' | 'quantizes';
@@ -80,6 +83,10 @@ interface ListRow extends Recommended<null> {
   readonly minItems: number;
   readonly maxItems: number;
   readonly maxLength: number;
+  /** The only texts that it may have. */
+  readonly items?: readonly string[];
+  /** Whether its texts are parts of what the model reads, of which each is a new one. */
+  readonly areTokens?: true;
 }
 interface GradersRow extends Recommended<null> {
   readonly kind: 'graders';
@@ -512,6 +519,32 @@ export const settings = {
     group: 'lora',
     help: 'Mixtures of experts only: the experts get an adapter, too. Takes many times the memory and the time.',
   },
+  modules_to_save: {
+    label: 'Layers to train fully',
+    kind: 'names',
+    items: [...embeddingModules, ...outputModules],
+    minItems: 1,
+    maxItems: 2,
+    maxLength: 64,
+    recommended: null,
+    before: null,
+    empty: 'none',
+    group: 'lora',
+    help: 'The embedding (embed_tokens) and the output layer (lm_head), trained fully beside the adapter, as PEFT’s modules_to_save. Where a model has one matrix for both, naming either trains it. Takes about 16 bytes of memory for each weight.',
+  },
+  new_tokens: {
+    label: 'New tokens',
+    kind: 'names',
+    areTokens: true,
+    minItems: 1,
+    maxItems: 512,
+    maxLength: 64,
+    recommended: null,
+    before: null,
+    empty: 'none',
+    group: 'lora',
+    help: 'Texts that become one token each, separated by commas. A new token begins as the mean of the tokens that its text is split into now, and is trained.',
+  },
   use_4bit: {
     label: 'Load in 4-bit',
     kind: 'switch',
@@ -520,6 +553,7 @@ export const settings = {
     // On a CPU it saves almost no memory.
     needs: ['cuda', 'quantizes'],
     excludedBy: 'use_8bit',
+    offWith: ['modules_to_save', 'new_tokens'],
     group: 'memory',
     help: 'Loads the base model in 4-bit: about a quarter of the memory, slightly slower.',
   },
@@ -656,12 +690,14 @@ export type Settings = {
   readonly [N in SettingName]: SettingValues[N] | (null extends RecommendedOf<Table[N]> ? null : never);
 };
 
-/** What is recommended instead with a kind of adapter. */
-export const recommendedFor = (adapter: string | undefined): Partial<SettingValues> =>
+/** What is recommended instead beside other settings that are asked for. */
+export const recommendedFor = (asked: Readonly<Record<string, unknown>>): Partial<SettingValues> =>
   Object.fromEntries(
-    Object.entries<Setting>(settings).flatMap(([name, row]) =>
-      adapter !== 'full' || row.recommendedForFull === undefined ? [] : [[name, row.recommendedForFull]],
-    ),
+    Object.entries<Setting>(settings).flatMap(([name, row]): [string, unknown][] => {
+      if (asked.adapter === 'full' && row.recommendedForFull !== undefined)
+        return [[name, row.recommendedForFull]];
+      return row.kind === 'switch' && row.offWith?.some((other) => asked[other]) ? [[name, false]] : [];
+    }),
   );
 
 /** Whether `null` is recommended on some machine. */

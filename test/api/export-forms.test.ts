@@ -51,7 +51,7 @@ const refused: readonly (readonly [Name, string, RegExp])[] = [
     'adapter_gguf',
     /is a DoRA, whose magnitudes llama\.cpp does not apply\. Choose merged, or a GGUF/,
   ],
-  ['head', 'adapter_gguf', /replaces whole tensors.*Choose merged, or a GGUF type/],
+  ['head', 'adapter_gguf', /replaces whole tensors or rows of them.*Choose merged, or a GGUF type/],
   ['experts', 'adapter_gguf', /changes experts.*Choose merged, or a GGUF type/],
   ['full', 'adapter_gguf', /All weights of full were trained, so there is no adapter\. Choose merged/],
   ['seq2seq', 'merged', isDecoder],

@@ -100,8 +100,10 @@ test('with full, the form has no settings of low-rank adapters, and sends none',
   assert.ok(names.includes('adapter'));
   const texts = { adapter: 'full', lora_r: '8', learning_rate: '1e-4' };
   assert.equal(readSettings({ settings: texts, strategy: 'sft' }), { adapter: 'full', learning_rate: 1e-4 });
-  assert.equal(recommendedFor('full'), { learning_rate: 2e-5, use_4bit: false });
-  assert.equal(recommendedFor(undefined), {});
+  assert.equal(recommendedFor({ adapter: 'full' }), { learning_rate: 2e-5, use_4bit: false });
+  assert.equal(recommendedFor({}), {});
+  assert.equal(recommendedFor({ new_tokens: '<a>', modules_to_save: '' }), { use_4bit: false });
+  assert.equal(recommendedFor({ new_tokens: '' }), {});
 });
 
 test('a derived field shows what the form makes it, and its hint says from what', () => {

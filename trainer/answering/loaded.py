@@ -18,6 +18,7 @@ from trainer.data.encode import text_start
 from trainer.data.job import Job
 from trainer.data.thinking import decoder, without_switch
 from trainer.export import full_precision
+from trainer.export.new_tokens.grow import grow, grown
 from trainer.model import check, download, whole
 from trainer.model.hardware import choose
 from trainer.model.quantization import quantized
@@ -68,7 +69,8 @@ class Loaded:
         check.check_weights(directory, job.spec.model.name)
         scratch = Path(order["scratch"])
         try:
-            job.model_dir = make_view(directory, scratch)
+            job.model_dir = grow(make_view(directory, scratch), job.spec)
+            job.config = grown(job.config, job.model_dir)
             if quantized.is_unpacked(job.config):
                 full_precision.dequantize(scratch, lambda share: step())
                 job.config = quantized.without_quantization(job.config)

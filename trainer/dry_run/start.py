@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 TRAINER = Path(__file__).parents[1]
 # The settings that tell what of the model is changed, and how texts begin.
-CHOICES = ("adapter", "target_modules", "target_experts", "use_chat_template", "tool_syntax")
+CHOICES = (
+    "adapter",
+    "target_modules",
+    "target_experts",
+    "use_chat_template",
+    "tool_syntax",
+    "modules_to_save",
+    "new_tokens",
+)
 
 
 def dry_run(job: Job) -> None:

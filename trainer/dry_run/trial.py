@@ -55,6 +55,7 @@ class _Adapted:
     settings: Settings
     config: ModelConfig
     model_dir: Path
+    tokenizer: PreTrainedTokenizerBase
 
 
 @dataclass
@@ -89,7 +90,7 @@ class Trial:
         load = text_part.loader(config, "AutoModelForCausalLM")
         folder = self._cut_model(self.part.config(config))
         base = load(folder, dtype=torch.float32, use_safetensors=True, local_files_only=True)
-        model = self._changed(base, _Adapted(self.spec.settings, config, folder))
+        model = self._changed(base, _Adapted(self.spec.settings, config, folder, self.tokenizer))
         model.eval()
         # Of all positions, the logits of a large vocabulary would take most of the time.
         last = {"logits_to_keep": 1} if "logits_to_keep" in signature(base.forward).parameters else {}
@@ -117,6 +118,8 @@ class Trial:
             for name, parameter in model.named_parameters():
                 if ".lora_B." in name:
                     parameter.normal_(std=NOISE)
+                elif ".modules_to_save." in name or ".trainable_tokens_delta." in name:
+                    parameter.mul_(1 + NOISE * torch.randn_like(parameter))
         model.save_pretrained(folder, save_embedding_layers=False)
         return model
 

@@ -21,6 +21,7 @@ from trainer.dry_run.cut import Cut, cut
 from trainer.dry_run.trial import Trial
 from trainer.export import full_precision, node_tools
 from trainer.export.merge import weights
+from trainer.export.new_tokens.grow import grow
 from trainer.export.tokenizer import document
 from trainer.export.verification.sample_texts import sample_texts
 from trainer.model.config import complete_config
@@ -78,7 +79,7 @@ def walk(spec: Spec, scratch: Path, report: Report) -> dict[str, object]:
     """
     report(0.0, "vocabulary")
     whole = full_precision.directory(spec, lambda share: report(0.0, f"full precision: {share:.0%}"))
-    base = make_view(whole, scratch / "model")
+    base = grow(make_view(whole, scratch / "model"), spec)
     own = json.loads((base / "config.json").read_text("utf-8"))
     _spare_imports(spec, own)
     config = complete_config(base)

@@ -64,6 +64,13 @@ def _prepare(
         raise Failure("internal", f"The checkpoint of step {step} is incomplete or gone.", "Choose another.")
     if kept is not None and whole.is_whole(kept.path):
         raise Failure("unsupported", "All weights were trained, so there is no adapter beside the base.")
+    if kept is not None and (spec.settings.new_tokens or spec.settings.modules_to_save):
+        # llama.cpp's adapters change no embeddings.
+        raise Failure(
+            "unsupported",
+            "The checkpoint has embeddings of its own, which no adapter of llama.cpp can have.",
+            "Export the model from this checkpoint, and ask the file.",
+        )
     if spec.tools is None:
         raise Failure("internal", "The job names no converter.", "Start the training again.")
     converter = Path(spec.tools.converter)

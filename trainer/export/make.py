@@ -26,6 +26,7 @@ from trainer.export.kept import Kept
 from trainer.export.merge import adapter as adapters
 from trainer.export.merge import weights
 from trainer.export.merge.trained import read as read_trained
+from trainer.export.new_tokens.grow import grow
 from trainer.export.outcome import Outcome
 from trainer.export.publish import publish
 from trainer.export.shared_base import end_of_turn
@@ -159,7 +160,7 @@ def _read(job: JobContext, scratch: Path, trained: Summary | None) -> Model:
     converter = Path(tools.converter)
     job.phase("merge", 0.0, "reading the adapter")
     report = job.track("merge", "base model in full precision")
-    base = make_view(full_precision.directory(spec, report), job.folder / "model")
+    base = grow(make_view(full_precision.directory(spec, report), job.folder / "model"), spec)
     template = load_template(job.artifacts / "template.json")
     tokenizer = load_tokenizer(job.artifacts / "adapter")
     known = _known(job, base, template, tokenizer, trained)

@@ -46,8 +46,9 @@ def choose(
 
     Defaults on a CPU: bfloat16 weights if the processor multiplies them faster and the model is wide enough
     to benefit, otherwise float32; no gradient checkpointing, which only costs time. On a GPU: bfloat16 if
-    supported, and gradient checkpointing. Weights that are trained themselves (`adapter: full`) are float32
-    (docs/decisions/0025-master-weights.md). Limits the programs that are kept in this process.
+    supported, and gradient checkpointing. Weights that are trained themselves (`adapter: full`,
+    `modules_to_save`) are float32 (docs/decisions/0025-master-weights.md). Limits the programs that are kept
+    in this process.
     """
     import torch
 
@@ -76,7 +77,7 @@ def choose(
             f"The optimizer {settings.optim} needs an NVIDIA GPU; this run is on {device}.",
             "Set optim to adamw_torch.",
         )
-    whole = settings.adapter == "full"
+    whole = settings.adapter == "full" or bool(settings.modules_to_save)
     checkpointing = settings.gradient_checkpointing
     if checkpointing is None:
         checkpointing = device == "cuda"

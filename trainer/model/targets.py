@@ -12,7 +12,9 @@ from trainer.protocol.failures import Failure
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Linear
-    from transformers import PreTrainedModel
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from trainer.protocol.contracts import Settings
 
     # How many numbers a layer returns for a token, and the place of the largest for a few tokens.
     Largest = tuple[int, Tensor]
@@ -119,6 +121,37 @@ def choose_targets(
             "Set lora_dropout to 0." if dropout else "Leave target_experts out.",
         )
     return Targets(divided.modules, [*divided.parameters, *joined])
+
+
+def trained_embeddings(
+    model: PreTrainedModel, settings: Settings, tokenizer: PreTrainedTokenizerBase | None
+) -> dict[str, Any]:
+    """The arguments of PEFT's LoraConfig that train the embedding and the output layer of `model` as a whole
+    (`modules_to_save`), or the rows of `new_tokens`, which `tokenizer` has. Where both are one matrix it
+    stays one. Failure `unsupported` for another module."""
+    if not settings.modules_to_save and not settings.new_tokens:
+        return {}
+    head, embedding = _head(model), model.get_input_embeddings()
+    layers = [_leaf(name) for name, part in model.named_modules() if part in (embedding, head)]
+    wanted = settings.modules_to_save or []
+    other = next((name for name in wanted if name not in layers), None)
+    if other is not None:
+        raise Failure(
+            "unsupported",
+            f"{other} is no embedding or output layer of this model (modules_to_save).",
+            f"Choose from: {', '.join(layers)}.",
+        )
+    tied = head is not None and head.weight is embedding.weight
+    # PEFT ties what is saved where it knows one of the two by its name.
+    saved = layers if tied and wanted else wanted
+    rows = [name for name in (layers[:1] if tied else layers) if name not in saved]
+    found: dict[str, Any] = {}
+    if saved:
+        found |= {"modules_to_save": saved, "ensure_weight_tying": tied}
+    if settings.new_tokens and rows and tokenizer is not None:
+        ids = tokenizer.convert_tokens_to_ids(settings.new_tokens)
+        found["trainable_token_indices"] = dict.fromkeys(rows, ids)
+    return found
 
 
 def _joined_experts(model: PreTrainedModel, counts: set[int]) -> list[str]:

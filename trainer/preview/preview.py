@@ -15,6 +15,7 @@ from trainer.data.lengths import choose_length
 from trainer.data.renderings import compare_renderings
 from trainer.data.sequences import sequences_of, split_warning
 from trainer.data.thinking import plain
+from trainer.export.new_tokens.grow import grow, grown
 from trainer.gguf_base import make as gguf_base
 from trainer.model import check, download
 from trainer.model.view import make_view
@@ -68,7 +69,8 @@ def open_job(spec_path: str, arguments: list[str], downloaded: bool) -> Job:
     check.refuse_shape(job.config, job.family, job.shape)
     if download.forget_secrets() and download.from_hub(job) and os.name != "nt":
         download.replace_process(*arguments, "--downloaded")
-    job.model_dir = make_view(directory, job.folder / "model")
+    job.model_dir = grow(make_view(directory, job.folder / "model"), spec, with_weights=False)
+    job.config = grown(job.config, job.model_dir)
     job.tokenizer = job.provider.tokenizer(job)
     choose_template(job)
     return job

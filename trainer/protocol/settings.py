@@ -47,6 +47,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     lora_dropout: float
     target_modules: list[str] | None
     target_experts: bool = False
+    modules_to_save: list[str] | None = None
+    new_tokens: list[str] | None = None
     use_4bit: bool
     use_8bit: bool
     bf16: bool | None

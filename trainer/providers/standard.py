@@ -13,7 +13,7 @@ from trainer.model.hardware import Hardware
 from trainer.model.names import mergeable, stored_shapes
 from trainer.model.quantization import quantized
 from trainer.model.start import load_start
-from trainer.model.targets import choose_targets
+from trainer.model.targets import choose_targets, trained_embeddings
 from trainer.model.tokenizer import load_with_class
 from trainer.protocol.failures import Failure
 
@@ -151,6 +151,9 @@ class Standard:
                 "unsupported", "All weights are trained by the strategy sft only.", "Set adapter to lora."
             )
         dropout = settings.lora_dropout
+        embeddings = trained_embeddings(model, settings, job.tokenizer if settings.new_tokens else None)
+        # Heads of other tasks, and what settings name.
+        also_train = [*(also_train or []), *embeddings.pop("modules_to_save", [])] or None
         stored = mergeable(model, job.config, job.model_dir)
         targets = choose_targets(
             model, settings.target_modules, dropout, also_train, stored, settings.target_experts
@@ -173,6 +176,7 @@ class Standard:
             modules_to_save=also_train,
             task_type=task_type,
             bias="none",
+            **embeddings,
         )
 
 

@@ -80,6 +80,6 @@ export function formDefaults(): Partial<PresetSettings & Pick<SettingValues, 'ev
 /** The values of settings that are left alone: the form's own over the service's; `null` until these are known. */
 export function defaultSettings(): Settings | null {
   const recommended = settings.value.value;
-  const ofAdapter = recommendedFor(draft.value.settings.adapter);
-  return recommended === null ? null : ({ ...recommended, ...ofAdapter, ...formDefaults() } as Settings);
+  const ofOthers = recommendedFor(draft.value.settings);
+  return recommended === null ? null : ({ ...recommended, ...ofOthers, ...formDefaults() } as Settings);
 }

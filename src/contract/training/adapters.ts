@@ -21,6 +21,7 @@ export const lowRankSettings = [
   'lora_dropout',
   'target_modules',
   'target_experts',
+  'modules_to_save',
 ] as const satisfies readonly (keyof SettingValues)[];
 
 /**

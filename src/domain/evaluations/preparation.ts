@@ -85,6 +85,7 @@ const keptSettings = [
   'use_chat_template',
   'thinking',
   'tool_syntax',
+  'new_tokens',
   'use_4bit',
   'use_8bit',
   'bf16',

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Settings } from '../../contract/settings.ts';
+import { vocabularySettings } from '../../contract/training/vocabulary.ts';
 import { AppError } from '../../errors.ts';
 import { refusalOf } from '../../faults.ts';
 import type { Parent } from '../../trainer/protocol.ts';
@@ -39,6 +40,7 @@ export async function goOn<F extends Fields>(fields: F, parents: Parents): Promi
     const whole: F = { ...fields, model_name: found.folder, merge_adapter: undefined };
     return { fields: whole, parent, start: null, make: null };
   }
+  refuseOwnVocabulary(found);
   refuseWithoutBase(found);
   const why = whyMerged(fields, found);
   if (why !== null) {
@@ -89,6 +91,16 @@ const usual: Partial<Settings> = { adapter: 'lora', target_experts: false, targe
 const keyOf = (value: unknown) => JSON.stringify(Array.isArray(value) ? [...value].sort() : (value ?? null));
 const textOf = (value: unknown) =>
   Array.isArray(value) ? value.join(', ') : value == null ? 'all layers' : String(value);
+
+/** @throws AppError `invalid` if a model has embeddings of its own, which its base has no place for. */
+function refuseOwnVocabulary({ name, settings, gguf }: FoundParent): void {
+  const own = vocabularySettings.find((setting) => settings[setting] != null);
+  if (own === undefined) return;
+  throw refusalOf(
+    'model_name',
+    `${name} was trained with ${own}, so another training cannot take its adapter. Name ${gguf === null ? '' : `its merged file, which can be a base by itself (${gguf}), or `}the folder of its merged weights (POST /api/models/{id}/export with "merged": true)`,
+  );
+}
 
 /** @throws AppError `invalid` if what a model was trained from is gone. */
 function refuseWithoutBase({ name, baseModel, gguf }: FoundParent): void {

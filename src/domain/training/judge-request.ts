@@ -34,6 +34,7 @@ import { rowShapesFor } from '../machine/trainer-registry.ts';
 import { type DiskNeed, diskNeed } from './estimate/disk-need.ts';
 import { goingOnSentence, goOn } from './going-on.ts';
 import { type ChoiceJudges, type JudgedChoices, judgeChoices } from './judge-choices.ts';
+import { judgeVocabulary } from './judge-vocabulary.ts';
 import { runGraders, runPrompts } from './run-graders.ts';
 import { judgeTeacher } from './teaching/find-teacher.ts';
 import type { ReadRequest, TrainingRequest } from './training-request.ts';
@@ -153,6 +154,7 @@ async function judge(request: ReadRequest, judges: Judges, faults: Faults, mayDe
   }
   const notWhole = model === null || settings.adapter !== 'full' ? null : whyNotWhole(model.kind);
   if (notWhole !== null) faults.add('adapter', notWhole);
+  judgeVocabulary({ fields, refused }, choices, model?.kind ?? null, going.parent !== null, faults);
   const teacher =
     strategy === 'distill'
       ? await judgeTeacher(fields.teacher ?? null, model, judges, description, faults)

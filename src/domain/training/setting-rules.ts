@@ -81,6 +81,10 @@ function ofAdapter({ asked, settings, strategy, provider, context }: Judged): Ad
   };
 }
 
+/** Whether weights of the model itself are trained. */
+const trainsWeights = ({ adapter, modules_to_save }: Settings): boolean =>
+  adapter === 'full' || modules_to_save !== null;
+
 const isApple = process.platform === 'darwin';
 
 const rules: readonly Rule[] = [
@@ -164,11 +168,11 @@ const rules: readonly Rule[] = [
     }),
   ),
   {
-    fields: ['bf16', 'adapter', 'device'],
+    fields: ['bf16', 'adapter', 'modules_to_save', 'device'],
     broken: ({ asked, settings, context }) =>
-      settings.adapter === 'full' && asked.bf16 && !runsOnCuda(settings, context),
-    message:
-      'full trains float32 weights, and computes with them on a processor; leave bf16 out, or set adapter to lora',
+      trainsWeights(settings) && asked.bf16 && !runsOnCuda(settings, context),
+    message: ({ settings }) =>
+      `${settings.adapter === 'full' ? 'full' : 'modules_to_save'} trains float32 weights, and computes with them on a processor; leave bf16 out, or ${settings.adapter === 'full' ? 'set adapter to lora' : 'leave modules_to_save out'}`,
   },
   {
     fields: ['graders', 'strategy'],

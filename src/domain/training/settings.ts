@@ -53,7 +53,7 @@ export function askedOf(request: Partial<TrainingRequest>): Partial<SettingValue
 /** The settings of a valid request: its own values over the recommended ones. */
 export function settingsOf(request: Partial<TrainingRequest>, context: RecommendationContext): Settings {
   const asked = askedOf(request);
-  const ofAdapter = recommendedFor(asked.adapter);
+  const ofOthers = recommendedFor(asked);
   const value = (name: SettingName): unknown => asked[name] ?? recommended(name);
   const recommended = (name: SettingName) => {
     const row: Setting = settings[name];
@@ -61,7 +61,7 @@ export function settingsOf(request: Partial<TrainingRequest>, context: Recommend
       const { setting, factor } = row.derivedFrom;
       return factor * (value(setting as SettingName) as number);
     }
-    if (name in ofAdapter) return ofAdapter[name];
+    if (name in ofOthers) return ofOthers[name];
     if (name === 'per_device_train_batch_size' && context.defaultBatchSize !== null) {
       return context.defaultBatchSize;
     }

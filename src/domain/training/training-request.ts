@@ -87,6 +87,31 @@ function textOr<S extends v.GenericSchema>(max: number, object: S) {
   return { ...either, '~run': run };
 }
 
+/** White space at an end would be lost in forms, and control characters and half characters are no text. */
+const tokenRule = 'must be a text without line breaks, other control characters, and white space at its ends';
+const isToken = (value: string) => value === value.trim() && !/[\p{Cc}\p{Cs}]/u.test(value);
+
+function namesSchema(name: SettingName, setting: Extract<Setting, { kind: 'names' | 'prompts' }>) {
+  const { items, areTokens, minItems, maxItems, maxLength } = setting;
+  const plain = text(maxLength);
+  const item: v.GenericSchema<string> =
+    items !== undefined
+      ? v.picklist(items)
+      : areTokens
+        ? v.pipe(
+            plain,
+            v.check((value) => isToken(value), tokenRule),
+          )
+        : plain;
+  const least = areTokens ? 'must have at least one text' : 'must name at least one module';
+  const list = v.pipe(v.array(item), v.minLength(minItems, least), v.maxLength(maxItems));
+  if (items === undefined && !areTokens) return list;
+  return v.pipe(
+    list,
+    v.check((values) => new Set(values).size === values.length, `${name} has a text twice; name each once`),
+  );
+}
+
 const projectRule =
   'must have up to 64 letters, digits, spaces, and the characters _ . -, and begin with one of _, a letter or a digit';
 /** The name of a project of a tracker. */
@@ -110,11 +135,7 @@ function schemaOf(name: SettingName, setting: Setting): v.GenericSchema {
         v.maxLength(setting.maxItems),
       );
     case 'names':
-      return v.pipe(
-        v.array(text(setting.maxLength)),
-        v.minLength(setting.minItems, 'must name at least one module'),
-        v.maxLength(setting.maxItems),
-      );
+      return namesSchema(name, setting);
     case 'graders':
       return v.pipe(v.array(textOr(64, weighted)), v.minLength(1), v.maxLength(setting.maxItems));
     case 'format':

@@ -49,6 +49,7 @@ const settings = {
   trainsAll: false,
   stateBytes: 8,
   targetExperts: false,
+  trainedRows: 0,
   gradientCheckpointing: true,
   paddingFree: false,
   writtenRows: 0,
@@ -220,6 +221,16 @@ test('a preference takes what was measured on an H200: two sequences a row', () 
     const share = (totalBytes - runtimeBytes) / 2 ** 20 / mebibytes;
     assert.ok(share > 0.95 && share < 1.15, `${batchSize}: ${share}`);
   }
+});
+
+test('embeddings that are trained take memory and disk as an adapter does, and a frozen copy stays', () => {
+  const rows = 2 * shape.vocabulary;
+  const [without, beside] = [estimate(shape, settings), estimate(shape, { ...settings, trainedRows: rows })];
+  const more = 4 * rows * shape.hidden;
+  assert.is(beside.adapterBytes - without.adapterBytes, more);
+  assert.is(beside.optimizerBytes - without.optimizerBytes, 3 * more);
+  assert.is(beside.weightsBytes, without.weightsBytes);
+  assert.ok(beside.disk.checkpointsBytes > without.disk.checkpointsBytes);
 });
 
 test.run();

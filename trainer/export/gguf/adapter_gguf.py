@@ -51,7 +51,7 @@ def write_adapter(
     if not adapter.updates:
         return "all of its weights were trained, so there is no adapter"
     if adapter.replaces_tensors:
-        return "its adapter replaces whole tensors"
+        return "its adapter replaces whole tensors or rows of them"
     if adapter.has_magnitudes:
         return "its adapter is a DoRA, whose magnitudes llama.cpp does not apply"
     if adapter.changes_experts:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from trainer.export.merge.streamed import tensor_bytes
 from trainer.export.merge.update import LowRank, OfExpert, Update
 from trainer.export.merge.weights import StoredTensor, read_header
 from trainer.export.places import Places, refusal
@@ -19,6 +20,8 @@ from trainer.protocol.failures import Failure
 if TYPE_CHECKING:
     from trainer.protocol.model_config import ModelConfig
 
+# What PEFT calls the trained rows of an embedding or output layer.
+TOKENS = ".token_adapter.trainable_tokens_delta"
 # Names of embeddings and output layers.
 EMBEDDINGS = re.compile(r"(embed_tokens|wte|embed_in|lm_head|embed_out)\.weight$")
 
@@ -71,6 +74,8 @@ def load(
     directory: Path, base: dict[str, StoredTensor], tied: bool, ignore_embeddings: bool = False
 ) -> Adapter:
     """Reads `adapter_config.json` and `adapter_model.safetensors` and finds the base tensor of each part.
+    Where input and output share a matrix, PEFT's `ensure_weight_tying` and `trainable_token_indices` say that
+    an adapter changes it for both.
 
     `base` is the index of the base; `tied` says that its output layer shares the embedding's weights. With
     `ignore_embeddings` frozen copies of embedding and output layer are left out, which a checkpoint has whose
@@ -88,6 +93,8 @@ def load(
 
     targets = Places(base)
     adapter = Adapter()
+    # Embedding and output layer, which are one matrix.
+    is_shared, copies = tied and bool(config.get("ensure_weight_tying")), list[StoredTensor]()
     low_rank: dict[str, LowRank] = {}
     for key, stored in read_header(directory / "adapter_model.safetensors").items():
         name = key.removeprefix("base_model.model.")
@@ -107,6 +114,11 @@ def load(
                 update.transposed = bool(config.get("fan_in_fan_out"))
             else:
                 update.lora_b = stored
+        elif name.endswith(TOKENS):
+            module = name.removesuffix(TOKENS)
+            changed = Update(replacement=stored, rows=_tokens_of(module, config["trainable_token_indices"]))
+            names = _embeddings(base) if tied else [targets.whole(f"{module}.weight")]
+            adapter.updates.update(dict.fromkeys(names, changed))
         elif ".lora_" in name:
             raise refusal(
                 f"The adapter contains {name}, which is not a low-rank update of a linear layer.",
@@ -119,7 +131,12 @@ def load(
             trained = any(module.endswith(saved) for saved in config.get("modules_to_save") or ())
             if ignore_embeddings and not trained and EMBEDDINGS.search(plain):
                 continue
+            if is_shared and EMBEDDINGS.search(plain):
+                copies.append(stored)
+                continue
             adapter.updates[targets.whole(plain)] = Update(replacement=stored)
+    if copies:
+        adapter.updates.update(dict.fromkeys(_embeddings(base), Update(replacement=_one_of(copies))))
     for module, update in low_rank.items():
         if update.lora_a is None or update.lora_b is None:
             raise Failure("internal", f"The adapter has only one factor of {module}.", "Train again.")
@@ -132,8 +149,32 @@ def load(
 
     if not adapter.updates:
         raise Failure("internal", "The adapter is empty.", "Train again.")
-    _check(adapter, base, tied)
+    _check(adapter, base, tied, is_shared)
     return adapter
+
+
+def _tokens_of(module: str, indices: dict[str, list[int]] | list[int]) -> list[int]:
+    """The tokens that PEFT's `trainable_token_indices` has for the embedding or output layer `module`."""
+    if isinstance(indices, list):
+        return indices
+    return next(found for name, found in indices.items() if f".{module}".endswith(f".{name}"))
+
+
+def _embeddings(base: dict[str, StoredTensor]) -> list[str]:
+    """The names of the embedding and of the output layer, as far as both are stored."""
+    return [name for name in base if EMBEDDINGS.search(name)]
+
+
+def _one_of(copies: list[StoredTensor]) -> StoredTensor:
+    """The tensor that all `copies` are; Failure `unsupported` where they differ."""
+    first, *others = copies
+    for other in others:
+        pairs = zip(
+            tensor_bytes(first, None, first.dtype), tensor_bytes(other, None, other.dtype), strict=False
+        )
+        if other.size != first.size or any(bytes(one) != bytes(two) for one, two in pairs):
+            raise refusal(f"The adapter has another {first.name} than {other.name}, which the base shares.")
+    return first
 
 
 def _check_magnitude(module: str, update: LowRank, parts: list[tuple[LowRank, Part]]) -> None:
@@ -146,15 +187,20 @@ def _check_magnitude(module: str, update: LowRank, parts: list[tuple[LowRank, Pa
         raise refusal(f"The adapter's magnitude of {module} does not fit the base.")
 
 
-def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool) -> None:
+def _check(adapter: Adapter, base: dict[str, StoredTensor], tied: bool, is_shared: bool) -> None:
     for name, update in adapter.updates.items():
         shape = base[name].shape
+        if update.rows is not None:
+            if max(update.rows) >= shape[0]:
+                raise refusal(f"The adapter has tokens that {name} of the base has no rows for.")
+            shape = (len(update.rows), *shape[1:])
         if update.replacement is not None and update.replacement.shape != shape:
             raise refusal(
                 f"{name} has the shape {update.replacement.shape} in the adapter, {shape} in the base.",
                 "The vocabulary must stay that of the base model.",
             )
-        if tied and EMBEDDINGS.search(name):
+        changes_both = not update.parts and (is_shared or update.rows is not None)
+        if tied and EMBEDDINGS.search(name) and not changes_both:
             raise refusal(
                 f"The adapter changes {name}, which input and output share in this model; merging would "
                 "change both.",

@@ -92,16 +92,20 @@ def _whole(stored: StoredTensor) -> Tensor:
 @dataclass
 class Update:
     """The adapter's update of one base tensor: `parts`, updates of modules with the rows that they share with
-    the tensor; or `replacement` instead of it."""
+    the tensor; or `replacement` instead of it, or of its rows with the numbers in `rows`."""
 
     parts: list[tuple[LowRank, Part]] = field(default_factory=list)
     replacement: StoredTensor | None = None
+    rows: list[int] | None = None
 
     def apply(self, weight: Tensor) -> Tensor:
         """The merged tensor in float32, bit for bit as PEFT's `merge_and_unload` computes it in float32;
         `weight` (float32) is changed in place."""
         if self.replacement is not None:
-            return self.replacement.read()
+            if self.rows is None:
+                return self.replacement.read()
+            weight[self.rows] = self.replacement.read()
+            return weight
         for update, part in self.parts:
             of = weight if part.expert is None else weight[part.expert]
             rows = of[part.at : part.at + part.rows]

@@ -15,6 +15,7 @@ from trainer.export.merged_folder import readme
 from trainer.export.merged_folder.check import check_predictions, check_weights
 from trainer.export.merged_folder.small_files import write_small_files
 from trainer.export.merged_folder.weights import bytes_of, main_type, stored_types, write_weights
+from trainer.export.new_tokens.grow import grow
 from trainer.export.shared_base import base_directory
 from trainer.export.verification import reference
 from trainer.model import text_part, view
@@ -42,7 +43,7 @@ def make_merged(job: JobContext) -> Path:
     job.phase("merge", 0.0, "reading the adapter")
     job.beat_or_stop()
     full = full_precision.directory(spec, job.track("merge", "base model in full precision"))
-    seen = view.make_view(full, job.folder / SEEN)
+    seen = grow(view.make_view(full, job.folder / SEEN), spec)
     config = view.read_model_config(seen) or {}
     tensors, adapter = trained.read(adapter_folder, seen, config)
     base_types = stored_types(index_checkpoint(seen))

@@ -15,6 +15,7 @@ from trainer.data.job import Job
 from trainer.export import full_precision
 from trainer.export.kept import FILE, IMPORTANCE, REFERENCE
 from trainer.export.merge.weights import read_header
+from trainer.export.new_tokens.grow import grow, grown
 from trainer.export.retention.base_weights import base_beside
 from trainer.export.verification import reference
 from trainer.model import check, view, whole
@@ -78,10 +79,10 @@ def _take_weights(checkpoint: Path, folder: Path) -> None:
 def _scale(file: Path, strength: float) -> None:
     """Lets the adapter with the configuration in `file` change `strength` times as much."""
     config = json.loads(file.read_text("utf-8"))
-    if config.get("modules_to_save"):
+    if config.get("modules_to_save") or config.get("trainable_token_indices"):
         raise Failure(
             "unsupported",
-            "The adapter replaces whole tensors, which have no strength.",
+            "The adapter replaces whole tensors or rows of them, which have no strength.",
             "Leave strength out.",
         )
     if config.get("use_dora"):
@@ -131,7 +132,8 @@ def _job(context: JobContext) -> Job:
     job.provider.prepare(job)
     directory = full_precision.directory(spec, context.track("merge", "reading the base model"))
     job.config = check.read_config(directory, spec.model.name)
-    job.model_dir = view.make_view(directory, context.folder / "recorded")
+    job.model_dir = grow(view.make_view(directory, context.folder / "recorded"), spec)
+    job.config = grown(job.config, job.model_dir)
     return job
 
 

@@ -5,6 +5,7 @@ import { unfinishedStates } from '../../../contract/jobs.ts';
 import type { Chosen } from '../../../contract/journal.ts';
 import { mergedBytesPerWeight } from '../../../contract/models/export-forms.ts';
 import type { Quantization } from '../../../contract/models/quantizations.ts';
+import { vocabularySettings } from '../../../contract/training/vocabulary.ts';
 import type { Store } from '../../../db/store.ts';
 import { AppError } from '../../../errors.ts';
 import { readGguf } from '../../../inference/gguf/gguf.ts';
@@ -84,6 +85,16 @@ export interface ExporterOptions {
   /** Called when the files of a model have changed. */
   readonly onMade: (model: Model) => Promise<void>;
   readonly logger: { warn(fields: object, text: string): void; info(fields: object, text: string): void };
+}
+
+/** Why the changes of a model act at their full strength only, as the end of a sentence; `null` if they can be weaker. */
+function whyNoStrength({ config }: Model): string | null {
+  if (config.adapter === 'dora') return 'is a DoRA, which acts at its full strength only';
+  if (config.adapter === 'full')
+    return 'has no adapter that could be weaker, as all of its weights were trained';
+  return vocabularySettings.some((name) => config[name] != null)
+    ? 'has embeddings of its own, which act at their full strength only'
+    : null;
 }
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the one export that runs
@@ -210,14 +221,8 @@ export function createExporter(options: ExporterOptions): Exporter {
         `${model.name} has no adapter, so it cannot be exported. Train it again.`,
       );
     }
-    const { adapter: kind } = model.config;
-    if (choice !== undefined && choice.strength !== 1 && (kind === 'dora' || kind === 'full')) {
-      const why =
-        kind === 'dora'
-          ? 'is a DoRA, which acts at its full strength only'
-          : 'has no adapter that could be weaker, as all of its weights were trained';
-      throw new AppError('invalid', `${model.name} ${why}. Leave strength out.`);
-    }
+    const why = choice === undefined || choice.strength === 1 ? null : whyNoStrength(model);
+    if (why !== null) throw new AppError('invalid', `${model.name} ${why}. Leave strength out.`);
     refuseImpossible(await formObstacles(model, adapter), asked.forms);
     const { parameters } = await options.sizeOf(model.baseModel, mergesAdapter(model.config));
     const mergedPerWeight = forms.includes('merged') ? mergedBytesPerWeight : 0;

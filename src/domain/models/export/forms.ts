@@ -13,6 +13,7 @@ interface Configuration {
   readonly task_type?: unknown;
   readonly use_dora?: unknown;
   readonly modules_to_save?: unknown;
+  readonly trainable_token_indices?: unknown;
   readonly target_parameters?: unknown;
   readonly is_encoder_decoder?: unknown;
   readonly architectures?: unknown;
@@ -52,8 +53,8 @@ function whyNoAdapterGguf({ name }: Model, adapter: Configuration | null, isWhol
   if (isWhole) return `All weights of ${name} were trained, so there is no adapter. ${instead}`;
   if (adapter?.use_dora === true)
     return `The adapter of ${name} is a DoRA, whose magnitudes llama.cpp does not apply. ${instead}`;
-  if (isFilled(adapter?.modules_to_save))
-    return `The adapter of ${name} replaces whole tensors, which llama.cpp's adapters cannot. ${instead}`;
+  if (isFilled(adapter?.modules_to_save) || adapter?.trainable_token_indices != null)
+    return `The adapter of ${name} replaces whole tensors or rows of them, which llama.cpp's adapters cannot. ${instead}`;
   if (isFilled(adapter?.target_parameters))
     return `The adapter of ${name} changes experts, which llama.cpp's adapters cannot. ${instead}`;
   return null;

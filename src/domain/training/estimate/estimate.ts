@@ -44,6 +44,8 @@ export interface EstimateSettings {
   readonly stateBytes: number;
   /** Whether experts have an adapter, too. */
   readonly targetExperts: boolean;
+  /** Rows of embedding and output layer that are trained, beside what an adapter changes; then all logits of a part are computed at once. */
+  readonly trainedRows: number;
   readonly gradientCheckpointing: boolean;
   /**
    * Whether logits are computed in parts, for labelled tokens only (trainer/kernels/loss.py); on a CPU rows then are one
@@ -98,7 +100,7 @@ const logitsBytesOfWord = 192 * (4 + 4);
 /** Estimates memory and disk of a run from the model's shape. */
 export function estimate(shape: ModelShape, settings: EstimateSettings): Estimate {
   const { hidden, intermediate, keyValue, layers, vocabulary, parameters } = shape;
-  const { loraRank, batchSize, sequenceLength } = settings;
+  const { loraRank, batchSize, sequenceLength, trainedRows } = settings;
   // The widths of the feed-forward layers that are not experts, which have no adapter and are not quantized.
   const dense = feedForwardWidths(shape);
   // Only the blocks' linear layers are quantized; embeddings and the head keep the compute precision.
@@ -119,8 +121,9 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
     (attention +
       dense.reduce((sum, width) => sum + 3 * (hidden + width), 0) +
       (settings.targetExperts ? expertWidths(shape) : 0));
-  const adapter = trainsAll ? 0 : 4 * lowRankParameters;
-  const trained = trainsAll ? parameters : lowRankParameters;
+  const besideBase = lowRankParameters + trainedRows * hidden;
+  const adapter = trainsAll ? 0 : 4 * besideBase;
+  const trained = trainsAll ? parameters : besideBase;
   // For each trained weight, Adam keeps two moments and the backward pass a gradient.
   const optimizer = trainsAll ? (4 + settings.stateBytes) * parameters : 3 * adapter;
   const half = settings.precision === '16-bit' || (quantized && settings.gpu);
@@ -137,11 +140,12 @@ export function estimate(shape: ModelShape, settings: EstimateSettings): Estimat
   // Keys and values, which are kept in float32 on a CPU (trainer/padding_free/kept_rows.py), and are gone when the step begins.
   const ofAnswers = writtenRows * sequenceLength * layers * 2 * keyValue * (settings.gpu ? elementBytes : 4);
   const activations = Math.max(ofStep, ofAnswers);
-  const wholeLogits = logitsCopies[settings.gpu ? 'gpu' : 'cpu'] * tokens * vocabulary * 4;
+  const tokensOfLogits = trainedRows > 0 ? tokensAtOnce : tokens;
+  const wholeLogits = logitsCopies[settings.gpu ? 'gpu' : 'cpu'] * tokensOfLogits * vocabulary * 4;
   const partLogits = settings.gpu
     ? logitsPartBytes
     : Math.min(logitsPartBytes, logitsBytesOfWord * vocabulary);
-  const logits = settings.paddingFree ? Math.min(wholeLogits, partLogits) : wholeLogits;
+  const logits = settings.paddingFree && trainedRows === 0 ? Math.min(wholeLogits, partLogits) : wholeLogits;
   const runtime = importedBytes + (settings.gpu ? cudaBytes : 0);
   const { copies } = settings;
   return {

@@ -36,7 +36,9 @@ export function runNeed(
   const stored = kind.bits === null ? null : (`${kind.bits}-bit` as const);
   const trainsAll = settings.adapter === 'full';
   const stateBytes = context.optimizerStateBytes[settings.optim] ?? 0;
-  const precision = trainsAll ? '32-bit' : (stored ?? precisionOf(settings, strategy, gpu || wide));
+  const { modules_to_save: saved, new_tokens: added } = settings;
+  const precision =
+    trainsAll || saved !== null ? '32-bit' : (stored ?? precisionOf(settings, strategy, gpu || wide));
   const fine =
     shape === null
       ? null
@@ -47,6 +49,8 @@ export function runNeed(
           sequencesPerRow: strategy === 'dpo' ? 2 : 1,
           loraRank: settings.lora_r,
           targetExperts: settings.target_experts,
+          // Both layers have rows for a new token.
+          trainedRows: trainsAll ? 0 : (saved?.length ?? 0) * shape.vocabulary + 2 * (added?.length ?? 0),
           trainsAll,
           stateBytes,
           gradientCheckpointing: settings.gradient_checkpointing ?? gpu,
