@@ -5,8 +5,8 @@ The request, `Request` as JSON, comes from standard input. Standard output has o
 `failed`.
 
 A document may be made to harm its reader, so this process encloses itself once the file is open, where the
-kernel can: it has no network, other files or processes, and bounded memory. Everywhere, the service bounds its
-time.
+kernel can: it has no network, other files or processes, and bounded memory. Everywhere, the service bounds
+its time.
 """
 
 from __future__ import annotations
