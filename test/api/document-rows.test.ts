@@ -316,7 +316,7 @@ test('a request for what cannot be made is refused with every fault', async () =
   const { documents } = (await call('GET', '/api/documents')).body;
   const one = [documents[0].id];
   const refusals: [body: object, status: number, said: RegExp][] = [
-    [{ kind: 'poem' }, 400, /kind must be one of/],
+    [{ kind: 'poem' }, 400, /"kind": must be one of/],
     [{ kind: 'classification' }, 400, /labels/],
     [{ kind: 'paraphrase' }, 400, /dataset/],
     [{ dataset: 'library.jsonl' }, 400, /dataset/],
