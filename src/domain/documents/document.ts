@@ -1,5 +1,5 @@
 import type { DocumentRow } from '../../db/tables/documents/documents.ts';
-import type { DocumentFormat } from '../../trainer/read-document.ts';
+import type { DocumentFormat } from '../../trainer/reading/read-document.ts';
 
 export type DocumentRecord = DocumentRow;
 

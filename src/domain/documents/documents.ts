@@ -11,11 +11,11 @@ import {
   type DocumentFormat,
   type DocumentPage,
   readDocument,
-} from '../../trainer/read-document.ts';
+} from '../../trainer/reading/read-document.ts';
 import { receiveFile } from '../datasets/files/receive-file.ts';
 import { type DocumentRecord, documentExtensions, formatOf } from './document.ts';
 
-export type { DocumentPage } from '../../trainer/read-document.ts';
+export type { DocumentPage } from '../../trainer/reading/read-document.ts';
 
 /** Documents as the text of their pages; their files are not kept. */
 export interface Documents {

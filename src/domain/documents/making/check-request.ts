@@ -1,5 +1,5 @@
 import { createFaults } from '../../../faults.ts';
-import type { DocumentRowsOptions } from './document-rows.ts';
+import type { DocumentRowsOptions } from './document-rows-options.ts';
 import { isVariantKind } from './row-kinds.ts';
 import type { MakingRequest } from './row-making.ts';
 import type { Teacher } from './teacher.ts';

@@ -1,9 +1,6 @@
-import type { Store } from '../../../db/store.ts';
 import { AppError } from '../../../errors.ts';
-import type { Datasets } from '../../datasets/datasets.ts';
-import type { Graders } from '../../graders/graders.ts';
-import type { Documents } from '../documents.ts';
 import { checkRequest } from './check-request.ts';
+import type { DocumentRowsOptions } from './document-rows-options.ts';
 import { type PlannedSources, planSources } from './plan-sources.ts';
 import { answerTokensOf, askedRows, isVariantKind, type RowKind } from './row-kinds.ts';
 import {
@@ -18,7 +15,7 @@ import {
 } from './row-making.ts';
 import { createRowRunner } from './row-runner.ts';
 import { sourceRows } from './source-rows.ts';
-import { charactersPerToken, createTeacher, type TeacherOptions } from './teacher.ts';
+import { charactersPerToken, createTeacher } from './teacher.ts';
 
 /** A making with its name. */
 export type NamedMaking = RowMaking & { readonly id: string };
@@ -52,15 +49,6 @@ export interface DocumentRows {
   recover(): void;
   /** Ends the work; it goes on with the next start. */
   close(): Promise<void>;
-}
-
-export interface DocumentRowsOptions extends TeacherOptions {
-  readonly store: Store;
-  readonly documents: Documents;
-  readonly datasets: Pick<Datasets, 'upload' | 'find' | 'digest' | 'file' | 'get'>;
-  readonly graders: Graders;
-  readonly queueLimit: number;
-  readonly logger: { warn(fields: object, text: string): void };
 }
 
 /** They are kept with the passages that were asked about. */

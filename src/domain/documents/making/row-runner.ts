@@ -1,5 +1,5 @@
 import { asAppError } from '../../../errors.ts';
-import type { DocumentRowsOptions } from './document-rows.ts';
+import type { DocumentRowsOptions } from './document-rows-options.ts';
 import { makeRows } from './make-rows.ts';
 import { dropReasons, makingName, type RowMaking, uselessAnswers } from './row-making.ts';
 import type { Teacher } from './teacher.ts';

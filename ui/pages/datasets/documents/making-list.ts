@@ -93,7 +93,8 @@ export class MakingList extends LightElement {
     const { id, state, request, answered, sources, rows, tokens, useless, dropped, error } = making;
     const made = rows.training + rows.validation;
     const share = Math.max(answered / sources, made / request.max_rows);
-    const lost = [counted(useless, uselessWords), counted(dropped, dropWords)];
+    const withoutRows = counted(useless, uselessWords);
+    const lost = counted(dropped, dropWords);
     return html`<li class="column" aria-label=${request.name}>
       <h3>
         ${nameText(request.name)} <span class="badge" data-state=${state}>${state}</span>
@@ -110,8 +111,8 @@ export class MakingList extends LightElement {
           tokens.expected === null ? null : `about ${formatCount(tokens.expected)} to go`,
         )}
       </dl>
-      ${lost[0] === '' ? nothing : html`<p class="muted">Answers without rows: ${lost[0]}.</p>`}
-      ${lost[1] === '' ? nothing : html`<p class="muted">Rows dropped: ${lost[1]}.</p>`}
+      ${withoutRows === '' ? nothing : html`<p class="muted">Answers without rows: ${withoutRows}.</p>`}
+      ${lost === '' ? nothing : html`<p class="muted">Rows dropped: ${lost}.</p>`}
       <div class="row">
         ${[making.datasets.training, making.datasets.validation].map((name) =>
           name === null ? nothing : html`<a href=${datasetPath(name)}>${nameText(name)}</a>`,

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import * as v from 'valibot';
-import { AppError } from '../errors.ts';
-import { type TrainerCommand, trainerEnvironment } from './processes/supervisor.ts';
+import { AppError } from '../../errors.ts';
+import { type TrainerCommand, trainerEnvironment } from '../processes/supervisor.ts';
 
 /** How a document is read: by its reader in `trainer/documents/`. */
 export const documentFormats = ['pdf', 'docx', 'html', 'text'] as const;
