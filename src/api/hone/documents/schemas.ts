@@ -56,49 +56,49 @@ const names = (least: number, of: string) =>
     v.check((given) => new Set(given).size === given.length, `must not have the same of ${of} twice`),
   );
 
+const described = <S extends v.GenericSchema>(text: string, schema: S) => v.pipe(schema, v.description(text));
+const or = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema), null);
+
 const makingFields = {
-  /** Of the datasets that are made: `NAME.jsonl`, and `NAME-validation.jsonl` with rows of other documents. */
-  name: text(100),
-  /** What rows are made of passages, or how rows of a dataset are varied. */
-  kind: v.picklist(rowKinds, `must be one of ${rowKinds.join(', ')}`),
-  /** Who writes them: any name that `/v1/chat/completions` answers to. */
-  model: text(1024),
-  /** The IDs of documents. Default: all. */
-  documents: v.optional(
-    v.nullable(v.pipe(v.array(v.pipe(v.string(), v.maxLength(100))), v.maxLength(10_000))),
-    null,
+  name: described(
+    'The name of the datasets: NAME.jsonl, and NAME-validation.jsonl with rows of other documents.',
+    text(100),
   ),
-  /** A dataset with `input` and `output`, for variants. */
-  dataset: v.optional(v.nullable(text(255)), null),
-  max_rows: v.optional(whole(1, 20_000), 200),
-  /** The most questions about one passage. */
-  rows_per_passage: v.optional(whole(1, 10), 3),
-  /** The longest passage. */
-  passage_characters: v.optional(whole(200, 8_000), 2_000),
-  /** Which share of the passages is for validation, with whole documents. Default: 0.1 with several documents. */
-  validation_share: v.optional(
-    v.nullable(
-      v.pipe(v.number(), v.minValue(0, 'must be at least 0'), v.maxValue(0.5, 'must be at most 0.5')),
-    ),
-    null,
+  kind: described(
+    'What rows are made of passages, or how rows of a dataset are varied.',
+    v.picklist(rowKinds, `must be one of ${rowKinds.join(', ')}`),
   ),
-  /** The same seed gives the same passages in the same order. */
-  seed: v.optional(whole(0, 2 ** 32 - 1), 42),
-  temperature: v.optional(temperatureBound, 0),
-  /** Of one answer. */
-  max_tokens: v.optional(whole(16, 32_768), 2_048),
-  /** What the model is told beside. */
-  instructions: v.optional(v.nullable(text(4_000)), null),
-  /** What an extraction looks for. */
-  fields: v.optional(v.nullable(names(1, 'fields')), null),
-  /** What a classification chooses from. */
-  labels: v.optional(v.nullable(names(2, 'labels')), null),
-  /** Into which a translation translates. */
-  language: v.optional(v.nullable(text(100)), null),
-  /** A stored grader, which scores each row's answer; a row also has the column `passage` for it. */
-  grader: v.optional(v.nullable(text(100)), null),
-  /** Rows with a lower score are dropped. */
-  bar: v.optional(v.nullable(v.pipe(v.number(), v.finite())), null),
+  model: described('Who writes them: any name that /v1/chat/completions answers to.', text(1024)),
+  documents: described(
+    'The IDs of documents. Default: all.',
+    or(v.pipe(v.array(v.pipe(v.string(), v.maxLength(100))), v.maxLength(10_000))),
+  ),
+  dataset: described('A dataset with input and output, for variants.', or(text(255))),
+  max_rows: described('The most rows. Default: 200.', v.optional(whole(1, 20_000), 200)),
+  rows_per_passage: described(
+    'The most questions about one passage. Default: 3.',
+    v.optional(whole(1, 10), 3),
+  ),
+  passage_characters: described('The longest passage. Default: 2000.', v.optional(whole(200, 8_000), 2_000)),
+  validation_share: described(
+    'The share of passages for validation, with whole documents. Default: 0.1 with several documents.',
+    or(v.pipe(v.number(), v.minValue(0, 'must be at least 0'), v.maxValue(0.5, 'must be at most 0.5'))),
+  ),
+  seed: described(
+    'The same seed gives the same passages in the same order. Default: 42.',
+    v.optional(whole(0, 2 ** 32 - 1), 42),
+  ),
+  temperature: described('How freely the model writes. Default: 0.', v.optional(temperatureBound, 0)),
+  max_tokens: described('The longest answer. Default: 2048.', v.optional(whole(16, 32_768), 2_048)),
+  instructions: described('What the model is told beside.', or(text(4_000))),
+  fields: described('What an extraction looks for.', or(names(1, 'fields'))),
+  labels: described('What a classification chooses from.', or(names(2, 'labels'))),
+  language: described('Into which language a translation translates.', or(text(100))),
+  grader: described(
+    'A stored grader that scores the answer of each row, which has the column passage for it.',
+    or(text(100)),
+  ),
+  bar: described('Rows with a lower score are dropped.', or(v.pipe(v.number(), v.finite()))),
 };
 
 type Fields = { readonly [F in keyof typeof makingFields]: v.InferOutput<(typeof makingFields)[F]> };
