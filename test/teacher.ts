@@ -13,6 +13,8 @@ export interface TeacherService {
   readonly answered: string[];
   /** While it is set, no answer is sent. */
   isHeld: boolean;
+  /** How many answers the model `leaves` gives before it is gone. */
+  answersLeft: number;
   /** Sends what is held. */
   release(): void;
   close(): void;
@@ -113,6 +115,7 @@ export async function startTeacher(): Promise<TeacherService> {
       asked.push({ model, passage, body });
       const times = asked.filter((one) => one.passage === passage && one.model === model).length;
       const send = () => {
+        if (model === 'leaves' && service.answersLeft-- <= 0) return void request.socket.destroy();
         const [status, said] = answer(model, passage, body, times);
         response.once('finish', () => answered.push(passage));
         json(response, status, said);
@@ -128,6 +131,7 @@ export async function startTeacher(): Promise<TeacherService> {
     asked,
     answered,
     isHeld: false,
+    answersLeft: 0,
     release() {
       service.isHeld = false;
       for (const send of held) send();

@@ -125,7 +125,7 @@ test.before(async () => {
     'fields',
     'variants',
   ];
-  const faulty = ['refuses', 'cut-off', 'no-schemas', 'gone', 'slow-down'];
+  const faulty = ['leaves', 'refuses', 'cut-off', 'no-schemas', 'gone', 'slow-down'];
   for (const name of [...names, ...faulty])
     assert.is((await service.call('POST', '/api/remote_models', { name, url: teacher.url })).status, 200);
 });
@@ -269,6 +269,39 @@ test('a model that refuses, answers nonsense or is gone ends a making with what 
   const slow = await make({ name: 'slow', model: 'slow-down' });
   assert.is(slow.state, 'completed', slow.error);
   assert.is(slow.answered, 6);
+});
+
+test('a model that goes away, or never answers, leaves what was made, and it goes on from there', async () => {
+  teacher.answersLeft = 3;
+  const from = teacher.answered.length;
+  const left = await make({ name: 'left', model: 'leaves', validation_share: 0 });
+  assert.is(left.state, 'failed');
+  assert.match(left.error, /leaves at .* cannot be reached|broke off/);
+  assert.is(left.answered, 3);
+  const rows = await rowsOf(left.datasets.training);
+  assert.is(rows.length, left.rows.training);
+  assert.ok(rows.length > 0);
+  teacher.answersLeft = 100;
+  assert.is((await call('POST', `/api/document_rows/${left.id}/resume`)).status, 200);
+  const done = await ended(left.id);
+  assert.is(done.state, 'completed', done.error);
+  // Each passage was answered once, and the dataset that was written before has all rows now.
+  assert.is(teacher.answered.length - from, 6);
+  assert.is(done.datasets.training, left.datasets.training);
+  const whole = await make({ name: 'whole', validation_share: 0 });
+  assert.is(await textOf(done.datasets.training), await textOf(whole.datasets.training));
+
+  teacher.isHeld = true;
+  const silent = await make({ name: 'silent' });
+  teacher.release();
+  assert.is(silent.state, 'failed');
+  assert.match(silent.error, /good at .* did not answer for 2 s/);
+});
+
+test('datasets of documents can be trained on', async () => {
+  const { datasets } = (await service.call('GET', '/api/datasets')).body;
+  const { valid, shape } = datasets.find(({ filename }: Json) => filename === 'library.jsonl');
+  assert.equal([valid, shape], [true, 'input-output']);
 });
 
 test('a grader scores rows, and those below the bar are dropped', async () => {

@@ -2,6 +2,7 @@ import type { RowMakingStore, SourceRow } from '../../../db/tables/documents/row
 import { AppError } from '../../../errors.ts';
 import type { Score } from '../../../trainer/grading/grade.ts';
 import { inLanes } from '../../evals/in-lanes.ts';
+import type { GraderDefinition } from '../../graders/grader-definition.ts';
 import type { GraderRun, Graders } from '../../graders/graders.ts';
 import { quotationIn } from '../quotation.ts';
 import { createKnownRows } from './known-rows.ts';
@@ -112,18 +113,7 @@ export async function makeRows(
   /** Decides which rows of these answers are kept. */
   async function decide(answered: readonly SourceRow[]): Promise<void> {
     const standing = answered.map(standingRows);
-    const graded = standing.flatMap((rows, at) =>
-      rows.filter(({ isTrue }) => isTrue).map(({ row }) => ({ row, at })),
-    );
-    const { scores, usage } =
-      grader === null || graded.length === 0
-        ? { scores: null, usage: {} }
-        : await graders.scoreAll(
-            [grader],
-            graded.map(({ row, at }) => gradable(row, answered[at] as SourceRow)),
-            signal,
-          );
-    signal.throwIfAborted();
+    const { scores, usage } = await scoresOf(graders, grader, answered, standing, signal);
     transaction(() => {
       let place = 0;
       for (const [at, one] of answered.entries()) {
@@ -155,8 +145,15 @@ export async function makeRows(
     const isOpen = ({ rows }: SourceRow) => rows === null;
     if (page.some(isOpen)) {
       if (rowsOf(making) >= request.maxRows) return;
-      await askAll(page.filter((one) => isOpen(one) && one.answer === null));
-      await decide(store.sources(number, after, together).filter(isOpen));
+      // What was answered before a failure is decided, as far as it is in order.
+      const failure = await askAll(page.filter((one) => isOpen(one) && one.answer === null)).then(
+        () => null,
+        (error: unknown) => ({ error }),
+      );
+      const now = store.sources(number, after, together).filter(isOpen);
+      const unanswered = now.findIndex(({ answer }) => answer === null);
+      await decide(unanswered === -1 ? now : now.slice(0, unanswered));
+      if (failure !== null) throw failure.error;
       if (inVain >= mostInVain) throw fruitless(making);
     }
     after = last.number;
@@ -185,6 +182,22 @@ function standingRows({
     const quotation = quotationIn(of.passage.text, row.quotation ?? '');
     return { row: { ...row, quotation }, isTrue: quotation !== null };
   });
+}
+
+/** The scores of the rows whose quotation stands in their passage, in their order; `null` without a grader. */
+async function scoresOf(
+  graders: MakeRowsOptions['graders'],
+  grader: GraderDefinition | null,
+  answered: readonly SourceRow[],
+  standing: readonly ReturnType<typeof standingRows>[],
+  signal: AbortSignal,
+): Promise<{ readonly scores: readonly (readonly Score[])[] | null; readonly usage: GraderRun['usage'] }> {
+  const rows = answered.flatMap((one, at) =>
+    (standing[at] ?? []).filter(({ isTrue }) => isTrue).map(({ row }) => gradable(row, one)),
+  );
+  return grader === null || rows.length === 0
+    ? { scores: null, usage: {} }
+    : graders.scoreAll([grader], rows, signal);
 }
 
 const tokensOf = (usage: GraderRun['usage']): number =>
