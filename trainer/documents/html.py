@@ -36,9 +36,10 @@ def read_html(file: BinaryIO) -> Iterator[tuple[int | None, str | None]]:
     """
     data = file.read()
     # What declares no encoding is UTF-8, as in the standard of HTML.
-    source = data if re.search(rb"charset\s*=", data[:1024], re.IGNORECASE) else decoded(data)
+    is_declared = re.search(rb"(charset|encoding)\s*=", data[:1024], re.IGNORECASE) is not None
+    source = data if is_declared else decoded(data).encode()
     try:
-        root = html.document_fromstring(source)
+        root = html.document_fromstring(source, html.HTMLParser(encoding=None if is_declared else "utf-8"))
     except (etree.LxmlError, ValueError) as error:
         raise DocumentFault(f"is no HTML ({str(error)[:200] or type(error).__name__}).") from None
     etree.strip_elements(root, *LEFT_OUT, etree.Comment, etree.ProcessingInstruction, with_tail=False)

@@ -145,6 +145,8 @@ def test_html_is_its_text_alone(tmp_path: Path) -> None:
     )
     declared = '<html><head><meta charset="iso-8859-1"></head><body>Zürich</body></html>'.encode("latin-1")
     assert read(tmp_path, declared, "html")[0]["text"] == "Zürich"
+    xhtml = '<?xml version="1.0" encoding="UTF-8"?><html><body>Zürich</body></html>'
+    assert read(tmp_path, xhtml.encode(), "html")[0]["text"] == "Zürich"
 
 
 def test_deep_html_is_read_or_refused(tmp_path: Path) -> None:

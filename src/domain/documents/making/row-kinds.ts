@@ -26,8 +26,11 @@ export interface AskedRows {
 
 type Choices = Pick<MakingRequest, 'rowsPerPassage' | 'fields' | 'labels' | 'language' | 'instructions'>;
 
+/** A model of another service may write anything. */
+const mostCharacters = 20_000;
 const text = v.pipe(
   v.string(),
+  v.maxLength(mostCharacters),
   v.check((given) => given.trim() !== ''),
 );
 const nullable = { type: ['string', 'null'] };
@@ -73,7 +76,8 @@ const ofPassage: Readonly<
       values: object(Object.fromEntries(fields.map((field) => [field, nullable]))),
     }),
     row({ values }, passage, { fields }) {
-      if (!v.is(v.record(v.string(), v.nullable(v.string())), values)) return null;
+      if (!v.is(v.record(v.string(), v.nullable(v.pipe(v.string(), v.maxLength(mostCharacters)))), values))
+        return null;
       const found = Object.fromEntries(fields.map((field) => [field, values[field] ?? null]));
       return { input: passage, output: JSON.stringify(found) };
     },
