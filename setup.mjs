@@ -32,6 +32,7 @@ const CLIENTS = {
   chat: 'ask a model   MODEL [PROMPT]',
   eval: 'score a dataset with a model   ROWS --model MODEL',
   export: 'give a model to another program   MODEL --to gguf:TYPE|adapter|ollama|lmstudio  --out FOLDER',
+  rows: 'make a dataset of documents with a model   [FILE…] --name NAME --model MODEL  --kind KIND',
   push: 'push a model to the hub   MODEL owner/name',
   model: 'let a name stand for a model of another service   add NAME --url URL | list | remove NAME',
   models: 'list the models',

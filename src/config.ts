@@ -161,6 +161,13 @@ export interface Limits {
   readonly remoteSilenceMs: number;
   readonly remoteAnswerBytes: number;
   readonly remoteAtOnce: number;
+  /** A document: its file, the time that it takes to read, and the characters of its text and of all documents. */
+  readonly documentBytes: number;
+  readonly documentMs: number;
+  readonly documentCharacters: number;
+  readonly allDocumentsCharacters: number;
+  /** The first wait before a model that failed is asked again for rows. */
+  readonly rowBackoffMs: number;
   /** How long a tracker may take after the end of a run. */
   readonly trackerEndMs: number;
   /** The most trainings that wait in the queue. */
@@ -213,6 +220,12 @@ const defaultLimits: Limits = {
   remoteSilenceMs: 120_000,
   remoteAnswerBytes: 32 * 2 ** 20,
   remoteAtOnce: 64,
+  documentBytes: 100 * 2 ** 20,
+  documentMs: 300_000,
+  documentCharacters: 20e6,
+  // They are in the database, of which backups are made.
+  allDocumentsCharacters: 100e6,
+  rowBackoffMs: 2_000,
   trackerEndMs: 600_000,
   queuedJobs: 50,
   evals: 1000,

@@ -78,6 +78,7 @@ const floors: Record<string, readonly string[]> = {
     'jobs',
     'fine-tuning',
     'evals',
+    'documents',
     'moving',
     'sweeps',
     'evaluations',

@@ -112,6 +112,9 @@ VERBS = {
     "warm": Verb("imports everything, then forks a trainer for each request", "warm", "warm"),
     "propose": Verb("prints the parameters of a sweep's next trial", "propose", "main"),
     "import": Verb("prints the rows of a dataset in another format as JSONL", "importing.main", "main"),
+    "document": Verb(
+        "prints the text of a document, page by page", "documents.main", "main", needs_torch=False
+    ),
     "rank": Verb(
         "trains as a rank of the job in this folder; started by rank 0",
         "engines.sibling",

@@ -112,6 +112,7 @@ export class App extends LightElement {
     }
     if (first === 'datasets') {
       if (second === 'openai') return html`<hone-move-openai></hone-move-openai>`;
+      if (second === 'documents') return html`<hone-documents></hone-documents>`;
       if (second === 'import' && third !== undefined)
         return html`<hone-import .importId=${third}></hone-import>`;
       return second === undefined
@@ -166,6 +167,7 @@ function openBanner(): TemplateResult | typeof nothing {
 
 const datasetPages: Readonly<Record<string, string>> = {
   '': 'Datasets',
+  documents: 'Datasets from documents',
   import: 'Import',
   openai: 'Import from OpenAI',
 };

@@ -1,5 +1,6 @@
 /** Pages that the first view does without, but for the playground: read together, when one of them is first opened. */
 import './pages/access/access.ts';
+import './pages/datasets/documents/documents.ts';
 import './pages/evaluations/eval.ts';
 import './pages/evaluations/evaluations.ts';
 import './pages/evaluations/results.ts';

@@ -1,6 +1,6 @@
 /** Where `later-pages.ts` has the page. */
 const later =
-  /^(access|datasets\/openai|help|models\/(aliases|evals|evaluations|graders)|settings|training\/(compare|sweeps))(\/|$)/;
+  /^(access|datasets\/(documents|openai)|help|models\/(aliases|evals|evaluations|graders)|settings|training\/(compare|sweeps))(\/|$)/;
 
 const playground = () => import('./pages/playground/playground.ts');
 const traffic = () => import('./pages/playground/traffic/traffic.ts');

@@ -7,9 +7,10 @@ import { datasets, models, runs } from './verbs/lists.ts';
 import { logs } from './verbs/logs.ts';
 import { model } from './verbs/model.ts';
 import { push } from './verbs/push.ts';
+import { rows } from './verbs/rows.ts';
 import { train } from './verbs/train.ts';
 
-const clients = [train, chat, evaluate, exportModel, push, model, models, runs, datasets, logs];
+const clients = [train, chat, evaluate, rows, exportModel, push, model, models, runs, datasets, logs];
 
 /** The commands that are clients of the service, in the order in which help lists them. */
 export const commands: readonly Command[] = [...clients, createCompletion(clients)];

@@ -19,7 +19,9 @@ function check(command: Command, operands: readonly string[], own: Readonly<Reco
   const missing = Object.entries(command.flags).find(
     ([name, { isRequired }]) => isRequired && own[name] === undefined,
   );
-  if (isEnough && operands.length <= command.operands.length && missing === undefined) return;
+  const isList = command.operands.at(-1)?.includes('…') ?? false;
+  const isFew = isList || operands.length <= command.operands.length;
+  if (isEnough && isFew && missing === undefined) return;
   const what =
     missing === undefined
       ? `${operands.length === 0 ? 'Operands are missing' : `"${operands.join(' ')}" is not what it takes`}`

@@ -38,6 +38,8 @@ export interface Client {
   open(path: string, init: LocalRequest): Promise<LocalResponse>;
   /** Uploads a dataset under a name of its own. */
   upload(file: string, name?: string): Promise<{ filename: string; num_examples: number }>;
+  /** Adds a document, of which rows can be made. */
+  addDocument(file: string): Promise<{ id: string; name: string; pages: number }>;
 }
 
 export function createClient(service: LocalService): Client {
@@ -47,6 +49,11 @@ export function createClient(service: LocalService): Client {
     throw new Refusal(`${init.method} ${path}`, response.status, await response.text());
   };
   const ask = async <T>(path: string, init: LocalRequest) => (await open(path, init)).json() as Promise<T>;
+  async function send<T>(path: string, file: string, name: string): Promise<T> {
+    const form = new FormData();
+    form.set('file', new Blob([await readFile(file)]), name);
+    return ask(path, { method: 'POST', body: form });
+  }
   return {
     service,
     open,
@@ -57,10 +64,7 @@ export function createClient(service: LocalService): Client {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       }),
-    async upload(file, name = basename(file)) {
-      const form = new FormData();
-      form.set('file', new Blob([await readFile(file)]), name);
-      return ask('/api/upload_dataset', { method: 'POST', body: form });
-    },
+    upload: (file, name = basename(file)) => send('/api/upload_dataset', file, name),
+    addDocument: (file) => send('/api/documents', file, basename(file)),
   };
 }

@@ -1,5 +1,6 @@
 /** The requests that commands send, as JSON schemas: their flags and help are made of these. Built into `dist/requests.json`. */
 import { pushBody } from '../api/finetune/schemas.ts';
+import { makingBody } from '../api/hone/documents/schemas.ts';
 import { listQuery, logQuery } from '../api/hone/jobs/schemas.ts';
 import { catalogQuery, remoteModelBody } from '../api/hone/models/schemas.ts';
 import { chatBody } from '../api/openai/completions/bodies.ts';
@@ -11,6 +12,7 @@ export const requests = {
   train: { schema: schemaOf(trainingRequest), paths: Object.keys(trainingPaths) },
   eval: { schema: schemaOf(evaluationRequest), paths: Object.keys(evaluationPaths) },
   chat: { schema: schemaOf(chatBody), paths: [] },
+  rows: { schema: schemaOf(makingBody), paths: [] },
   push: { schema: schemaOf(pushBody), paths: [] },
   model: { schema: schemaOf(remoteModelBody), paths: [] },
   models: { schema: schemaOf(catalogQuery), paths: [] },

@@ -108,6 +108,7 @@ export async function openService(config: Config, logger: Logger): Promise<OpenS
       services.sweeps.recover();
       services.evaluations.reconsider();
       services.evals.runs.resume();
+      services.documentRows.recover();
       tidyEvery(config.limits.tidyMs, services, logger);
       // After the port is open, because there may be thousands.
       await services.models.describe();

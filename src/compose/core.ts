@@ -30,6 +30,7 @@ import { composeGraders } from './graders.ts';
 import { composeMachine } from './machine.ts';
 import { composeModels } from './models.ts';
 import { openRecords } from './records.ts';
+import { composeDocuments } from './rows/documents.ts';
 import { composeSweeps } from './sweeps.ts';
 import { composeTeachers, composeTraining } from './training.ts';
 import { composeWarmTrainer } from './warm-trainer.ts';
@@ -91,6 +92,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
     jobs,
     graders,
   });
+  const rows = composeDocuments(foundation, { ...models, ...fineTuning, datasets, graders, reserve });
   const sweeps = composeSweeps(foundation, training, jobs);
   listeners.push(sweeps.take);
   const evaluations = composeEvaluations(foundation, models, training, graders);
@@ -106,6 +108,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...modelServices,
       ...trainingServices,
       ...fineTuning,
+      ...rows,
       sweeps,
       teachers: composeTeachers(models, machine.registry),
       traffic,
@@ -142,6 +145,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
         sweeps.close(),
         evaluations.close(),
         fineTuning.evals.runs.close(),
+        rows.documentRows.close(),
         training.jobs.close(),
         training.imports.close(),
         training.hubModels.close(),

@@ -22,9 +22,9 @@ import { createLauncher } from '../trainer/processes/launcher.ts';
 import type { WarmTrainer } from '../trainer/processes/warm.ts';
 import { version } from '../version.ts';
 import { type Foundation, starterDirs } from './foundation.ts';
-import { keptRows } from './kept-rows.ts';
 import type { composeMachine } from './machine.ts';
 import type { composeModels } from './models.ts';
+import { keptRows } from './rows/kept-rows.ts';
 
 /** What there is to teach other models. */
 export const composeTeachers = (

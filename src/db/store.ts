@@ -4,6 +4,8 @@ import { type AliasStore, createAliasStore } from './tables/aliases.ts';
 import { type BinStore, createBinStore } from './tables/bin.ts';
 import { type ChatStore, createChatStore } from './tables/chats.ts';
 import { createDatasetStore, type DatasetStore } from './tables/datasets.ts';
+import { createDocumentStore, type DocumentStore } from './tables/documents/documents.ts';
+import { createRowMakingStore, type RowMakingStore } from './tables/documents/row-makings.ts';
 import { createEvalStore, type EvalStore } from './tables/evals.ts';
 import { createEvaluationStore, type EvaluationStore } from './tables/evaluations.ts';
 import { createEventStore, type EventStore } from './tables/events.ts';
@@ -21,6 +23,8 @@ export interface Store {
   readonly events: EventStore;
   readonly models: ModelStore;
   readonly datasets: DatasetStore;
+  readonly documents: DocumentStore;
+  readonly rowMakings: RowMakingStore;
   readonly session: SessionStore;
   readonly access: AccessStore;
   readonly aliases: AliasStore;
@@ -51,6 +55,8 @@ export function openStore(path: string, migrationsDir: string): Store {
     events: createEventStore(db),
     models: createModelStore(db),
     datasets: createDatasetStore(db),
+    documents: createDocumentStore(db),
+    rowMakings: createRowMakingStore(db),
     session: createSessionStore(db),
     access: createAccessStore(db, path),
     aliases: createAliasStore(db),

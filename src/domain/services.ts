@@ -13,6 +13,8 @@ import type { Datasets } from './datasets/datasets.ts';
 import type { ExampleDatasets } from './datasets/example-datasets.ts';
 import type { Imports } from './datasets/imports/imports.ts';
 import type { DatasetVersions } from './datasets/versions/dataset-versions.ts';
+import type { Documents } from './documents/documents.ts';
+import type { DocumentRows } from './documents/making/document-rows.ts';
 import type { Evals } from './evals/evals.ts';
 import type { Evaluations } from './evaluations/evaluations.ts';
 import type { FrameLog } from './events/frame-log.ts';
@@ -59,6 +61,8 @@ export interface Services {
   readonly cluster: () => SeenCluster | null;
   readonly datasets: Datasets;
   readonly datasetVersions: DatasetVersions;
+  readonly documents: Documents;
+  readonly documentRows: DocumentRows;
   readonly evals: Evals;
   readonly evaluations: Evaluations;
   readonly examples: ExampleDatasets;
@@ -111,4 +115,5 @@ export interface Services {
   readonly parallel: number;
   /** The largest upload, in bytes of the file. */
   readonly uploadLimitBytes: number;
+  readonly documentLimitBytes: number;
 }

@@ -72,6 +72,9 @@ const calls: Partial<Record<keyof typeof client, () => unknown>> = {
   cancelExport: () => client.cancelExport('none'),
   keptAnswers: () => client.keptAnswers({ limit: 5 }, unheard()),
   countAnswerRows: () => client.countAnswerRows({ kind: 'sft' }, unheard()),
+  estimateRows: () =>
+    client.estimateRows({ name: 'a', kind: 'summary', model: 'none', documents: ['none'] }, unheard()),
+  makeRows: () => client.makeRows({ name: 'a', kind: 'summary', model: 'none', documents: ['none'] }),
   push: () => client.push({ model_id: 'none', repo_name: 'a/b', private: true }),
   addRemoteModel: () => client.addRemoteModel({ name: 'gpt', url: 'http://127.0.0.1:9/v1' }),
   gradeSplit: () => client.gradeSplit('none@live', { retry_failed: false }),

@@ -111,6 +111,8 @@ testAccess((test, fixture, origins) => {
       // The name of a stored dataset alone.
       'POST /api/datasets/{name}/answers validation_dataset',
       'POST /api/traffic/rows validation_dataset',
+      'POST /api/document_rows dataset',
+      'POST /api/document_rows/estimate dataset',
       'GET /api/jobs model_name',
       'GET /api/jobs dataset',
       'GET /api/catalog base_model',

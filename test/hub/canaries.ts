@@ -73,12 +73,27 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const { body: response } = await service.call('POST', '/v1/responses', answered);
   const chat = { model: modelId, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1, store: true };
   const { body: completion } = await service.call('POST', '/v1/chat/completions', chat);
+  const form = new FormData();
+  form.append('file', new Blob(['The fee is due in May.']), 'fees.txt');
+  const added = await fetch(`${service.url}/api/documents`, { method: 'POST', body: form });
+  const document = (await added.json()) as { id: string };
+  const { body: making } = await service.call('POST', '/api/document_rows', {
+    ...{
+      name: 'varied',
+      kind: 'paraphrase',
+      model: modelId,
+      dataset: 'support.jsonl',
+      max_rows: 1,
+      max_tokens: 16,
+    },
+  });
   const { body: kept } = await service.call('GET', '/api/datasets/support.jsonl/versions');
   const known: Record<string, string> = {
     ...{ model_id: modelId, job_id: 'train_1', name: 'support.jsonl', task: 'text-generation' },
     ...{ id: imported.id, file_id: 'none', sweep_id: 'none', evaluation_id: 'none' },
     ...{ chat_id: 'known', line: '1', response_id: response.id, completion_id: completion.id },
     ...{ eval_id: evaluation.id, run_id: run.id, output_item_id: item.id },
+    ...{ document_id: document.id, making_id: making.id },
     sha256: kept.versions[0].sha256,
   };
   /** What this service has none of, or what is asked below. */

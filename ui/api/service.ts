@@ -13,6 +13,9 @@ export type SweepBody = Body<'POST /api/sweeps'>;
 /** Which kept answers become rows, and of what kind. */
 export type AnswerRowsBody = Body<'POST /api/traffic/rows'>;
 
+/** A request to make rows of documents, or variants of rows. */
+export type MakingBody = Body<'POST /api/document_rows'>;
+
 /** The calls that the page makes, typed by the route table. Each throws `ServiceError`. */
 export const service = {
   session: () => call('GET /api/session'),
@@ -228,6 +231,16 @@ export const service = {
   judgeKeys: () => call('GET /api/judge_keys'),
   setJudgeKey: (url: string, key: string) => call('PUT /api/judge_keys', { body: { url, key } }),
   removeJudgeKey: (url: string) => call('DELETE /api/judge_keys', { query: { url } }),
+  documents: async () => (await call('GET /api/documents')).documents,
+  removeDocument: (id: string) => call('DELETE /api/documents/{document_id}', { path: { document_id: id } }),
+  estimateRows: (body: MakingBody, signal: AbortSignal) =>
+    call('POST /api/document_rows/estimate', { body, signal }),
+  makeRows: (body: MakingBody) => call('POST /api/document_rows', { body }),
+  rowMakings: async () => (await call('GET /api/document_rows')).makings,
+  stopMaking: (id: string) => call('POST /api/document_rows/{making_id}/stop', { path: { making_id: id } }),
+  resumeMaking: (id: string) =>
+    call('POST /api/document_rows/{making_id}/resume', { path: { making_id: id } }),
+  removeMaking: (id: string) => call('DELETE /api/document_rows/{making_id}', { path: { making_id: id } }),
   remoteModels: () => call('GET /api/remote_models'),
   addRemoteModel: (body: Body<'POST /api/remote_models'>) => call('POST /api/remote_models', { body }),
   removeRemoteModel: (name: string) => call('DELETE /api/remote_models/{name}', { path: { name } }),

@@ -3,7 +3,7 @@ import { noAnswer, toServiceError } from './request.ts';
 import type { Answer } from './routes.ts';
 import { sendSignedIn } from './sign-in.ts';
 
-type UploadKey = 'POST /api/upload_dataset' | 'POST /api/imports';
+type UploadKey = 'POST /api/upload_dataset' | 'POST /api/imports' | 'POST /api/documents';
 
 /**
  * Uploads a file with XMLHttpRequest, because fetch does not report upload progress.

@@ -17,6 +17,9 @@ import { exampleRoutes } from './datasets/example-routes.ts';
 import { examples as datasetsExamples } from './datasets/examples.ts';
 import { datasetRoutes } from './datasets/routes.ts';
 import { versionRoutes } from './datasets/version-routes.ts';
+import { examples as documentsExamples } from './documents/examples.ts';
+import { documentRoutes } from './documents/routes.ts';
+import { documentRowRoutes } from './documents/row-routes.ts';
 import { examples as evaluationsExamples } from './evaluations/examples.ts';
 import { evaluationRoutes } from './evaluations/routes.ts';
 import { examples as gradersExamples } from './graders/examples.ts';
@@ -69,6 +72,7 @@ export function createHoneFace(services: Services, openApi: () => Readonly<Recor
         ],
         datasetsExamples,
       ),
+      ...withExamples([...documentRoutes(services), ...documentRowRoutes(services)], documentsExamples),
       ...withExamples([...importRoutes(services), ...hubDatasetRoutes(services)], importsExamples),
       ...withExamples([...choiceRoutes(services), ...teacherRoutes(services)], trainingExamples),
       ...withExamples([...baseModelRoutes(services), ...modelDownloadRoutes(services)], baseModelsExamples),

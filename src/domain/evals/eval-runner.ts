@@ -7,6 +7,7 @@ import type { GradedRow, Graders } from '../graders/graders.ts';
 import type { Playground, PlaygroundAnswer } from '../playground/playground.ts';
 import { type Asks, messagesFor } from './asks.ts';
 import { criteriaOf } from './criteria.ts';
+import { inLanes } from './in-lanes.ts';
 import type { Eval, EvalRun, Sample } from './objects.ts';
 import {
   type Answered,
@@ -164,25 +165,4 @@ async function ask(
     }
     return modelAnswer(asks, input, answer);
   }
-}
-
-/** The results of `work` for each value, so many at once. The first error ends it. */
-async function inLanes<T, R>(
-  values: readonly T[],
-  lanes: number,
-  work: (value: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  let at = 0;
-  const lane = async () => {
-    while (at < values.length) {
-      const place = at++;
-      results[place] = await work(values[place] as T).catch((error) => {
-        at = values.length;
-        throw error;
-      });
-    }
-  };
-  await Promise.all(Array.from({ length: lanes }, lane));
-  return results;
 }

@@ -52,6 +52,9 @@ export class DatasetList extends LightElement {
         ></hone-dataset-upload>
         <hone-hub-form></hone-hub-form>
         <p class="note">
+          PDF, Word, HTML or text files? <a href="/datasets/documents">Make a dataset from documents</a>
+        </p>
+        <p class="note">
           Fine-tuned at OpenAI before? <a href="/datasets/openai">Import your jobs and files from OpenAI</a>
         </p>
       </section>

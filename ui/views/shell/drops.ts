@@ -7,8 +7,9 @@ export const dropped = new Store<readonly File[]>([]);
 /** Whether files are held over the page. */
 export const held = new Store(false);
 
-/** What takes files on a page. */
+/** What takes files on a page: datasets, and documents on theirs. */
 export const uploadTag = 'hone-dataset-upload';
+export const documentsTag = 'hone-document-list';
 
 /** Takes files that are dropped on any page: where nothing takes them, the page of datasets does. */
 export function listenToDrops(): void {
@@ -31,6 +32,6 @@ export function listenToDrops(): void {
     const files = [...(event.dataTransfer?.files ?? [])];
     if (files.length === 0 || isClosed()) return;
     dropped.set(files);
-    if (document.querySelector(uploadTag) === null) router.go('/datasets');
+    if (document.querySelector(`${uploadTag}, ${documentsTag}`) === null) router.go('/datasets');
   });
 }

@@ -12,7 +12,7 @@ import { aliases, graders, models, toasts } from '../../../state/app.ts';
 import { asServiceError } from '../../../state/remote.ts';
 import { Watch } from '../../../state/store.ts';
 import { deletion } from '../../../views/deletion.ts';
-import { modelSelect, type Target, targetWords } from './model-select.ts';
+import { modelSelect, type Target, targetWords } from '../../../views/model-select.ts';
 import { splitView, targetName } from './split-view.ts';
 import '../../../elements/dialog.ts';
 

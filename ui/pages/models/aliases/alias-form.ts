@@ -6,7 +6,7 @@ import { LightElement } from '../../../elements/light-element.ts';
 import { serviceErrorPanel } from '../../../elements/parts.ts';
 import { Action } from '../../../state/action.ts';
 import { aliases, toasts } from '../../../state/app.ts';
-import { modelSelect, type Target } from './model-select.ts';
+import { modelSelect, type Target } from '../../../views/model-select.ts';
 
 /** Makes an alias. */
 @customElement('hone-alias-form')

@@ -13,7 +13,7 @@ import { loopSteps } from '../../../views/loop-steps.ts';
 import { sectionTabs } from '../../../views/section-tabs.ts';
 import './alias-card.ts';
 import './alias-form.ts';
-import { type Target, targetsOf } from './model-select.ts';
+import { type Target, targetsOf } from '../../../views/model-select.ts';
 
 /** The figures of splits grow while clients rate answers. */
 const refreshMs = 5_000;

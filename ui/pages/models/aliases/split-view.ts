@@ -2,7 +2,7 @@ import { html, nothing, svg, type TemplateResult } from 'lit';
 import type { AliasSplit } from '../../../api/types.ts';
 import { formatCount, formatLatency, formatMoment, formatPercent } from '../../../elements/format.ts';
 import { figure, nameText } from '../../../elements/parts.ts';
-import { targetWords } from './model-select.ts';
+import { targetWords } from '../../../views/model-select.ts';
 import './split-grades.ts';
 
 type Side = AliasSplit['current'];

@@ -1,8 +1,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import type { ListedModel, LocalModel } from '../../../api/types.ts';
-import { shortModelName } from '../../../elements/parts.ts';
+import type { ListedModel, LocalModel } from '../api/types.ts';
+import { shortModelName } from '../elements/parts.ts';
 
-/** A model that an alias may stand for: its name in the API, and what it is called. */
+/** A model that can be named in requests: its name in the API, and what it is called. */
 export interface Target {
   readonly name: string;
   readonly words: string;
@@ -33,7 +33,7 @@ export function targetsOf(
   return [...models, ...base];
 }
 
-/** A list of the models that an alias may stand for. @param set is called with the name of the chosen one. */
+/** A list of models to choose from. @param set is called with the name of the chosen one. */
 export function modelSelect(
   field: {
     readonly name: string;

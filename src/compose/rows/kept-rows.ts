@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
-import type { Store } from '../db/store.ts';
-import type { KeptRows } from '../domain/datasets/versions/dataset-versions.ts';
-import { evaluationName } from '../domain/evaluations/evaluation.ts';
-import { evaluationRowsName } from '../domain/evaluations/evaluation-file.ts';
-import { displayNameOf, type Job, jobName } from '../domain/job-record/job.ts';
+import type { Config } from '../../config.ts';
+import type { Store } from '../../db/store.ts';
+import type { KeptRows } from '../../domain/datasets/versions/dataset-versions.ts';
+import { evaluationName } from '../../domain/evaluations/evaluation.ts';
+import { evaluationRowsName } from '../../domain/evaluations/evaluation-file.ts';
+import { displayNameOf, type Job, jobName } from '../../domain/job-record/job.ts';
 
 /** The files of rows that runs and evaluations of these datasets keep: runs first, each the newest first. */
 export function keptRows(

@@ -1,0 +1,80 @@
+const document = {
+  id: '3b0f4a0e-0f6c-4f43-9a3c-0d3a6a1f7c11',
+  name: 'handbook.pdf',
+  size_bytes: 812_344,
+  characters: 96_210,
+  pages: 42,
+  pages_without_text: 1,
+  created_at: '2026-11-20T09:30:00.000Z',
+};
+const estimate = {
+  sources: 61,
+  near_duplicates: 2,
+  files: { training: ['handbook.pdf'], validation: ['terms.docx'] },
+  requests: 61,
+  tokens: { prompt: 41_200, answer: 18_300 },
+};
+const making = {
+  id: 'rows_1',
+  state: 'running',
+  request: {
+    name: 'handbook',
+    kind: 'question-answer',
+    model: 'base:HuggingFaceTB/SmolLM2-135M-Instruct',
+    documents: [document.id],
+    dataset: null,
+    max_rows: 200,
+    rows_per_passage: 3,
+    passage_characters: 2_000,
+    validation_share: 0.1,
+    seed: 42,
+    temperature: 0,
+    max_tokens: 2_048,
+    instructions: null,
+    fields: [],
+    labels: [],
+    language: null,
+    grader: null,
+    bar: null,
+  },
+  created_at: '2026-11-20T09:31:00.000Z',
+  ended_at: null,
+  error: null,
+  last_problem: null,
+  sources: estimate.sources,
+  answered: 16,
+  near_duplicates: estimate.near_duplicates,
+  files: estimate.files,
+  useless: { refused: 0, cut_off: 0, malformed: 1, rejected: 0 },
+  rows: { training: 33, validation: 4 },
+  dropped: { quotation: 7, near_duplicate: 1, ungraded: 0, below_bar: 0, beyond_limit: 0 },
+  tokens: { prompt: 10_900, answer: 4_100, grading: 0, expected: 42_188 },
+  datasets: { training: null, validation: null },
+};
+const written = {
+  ...making,
+  ended_at: '2026-11-20T09:33:00.000Z',
+  tokens: { ...making.tokens, expected: null },
+  datasets: { training: 'handbook.jsonl', validation: 'handbook-validation.jsonl' },
+};
+
+/** An answer of each route, for the OpenAPI document. */
+export const examples: Readonly<Record<string, unknown>> = {
+  'POST /api/documents': document,
+  'GET /api/documents': { documents: [document] },
+  'GET /api/documents/{document_id}': {
+    ...document,
+    texts: [{ page: 1, text: 'The fee is twelve euros. It is due in May.' }],
+  },
+  'DELETE /api/documents/{document_id}': {
+    status: 'deleted',
+    message: `Document ${document.id} was deleted`,
+  },
+  'POST /api/document_rows/estimate': estimate,
+  'POST /api/document_rows': { ...making, state: 'queued' },
+  'GET /api/document_rows': { makings: [making] },
+  'GET /api/document_rows/{making_id}': making,
+  'POST /api/document_rows/{making_id}/stop': { ...written, state: 'stopped' },
+  'POST /api/document_rows/{making_id}/resume': making,
+  'DELETE /api/document_rows/{making_id}': { status: 'deleted', message: 'Making rows_1 was deleted' },
+};
