@@ -15,8 +15,6 @@ import { createEndWebhook } from '../domain/jobs/end-webhook.ts';
 import type { Jobs } from '../domain/jobs/jobs.ts';
 import { createRunTrackers } from '../domain/jobs/run/run-trackers.ts';
 import type { Services } from '../domain/services.ts';
-import { createAnswerGrades } from '../domain/traffic/answer-grades.ts';
-import { createMasking } from '../domain/traffic/masking.ts';
 import type { HubAccess } from '../hub/access.ts';
 import { createHubToken, type HubToken, hubTokenPath } from '../hub/token.ts';
 import type { Logger } from '../logger.ts';
@@ -30,6 +28,7 @@ import { composeGraders } from './graders.ts';
 import { composeMachine } from './machine.ts';
 import { composeModels } from './models.ts';
 import { openRecords } from './records.ts';
+import { composeAnswers } from './rows/answers.ts';
 import { composeDocuments } from './rows/documents.ts';
 import { composeSweeps } from './sweeps.ts';
 import { composeTeachers, composeTraining } from './training.ts';
@@ -76,9 +75,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
   const machine = composeMachine(foundation);
   const warm = composeWarmTrainer(foundation, machine);
   const models = composeModels(foundation, machine, warm);
-  listeners.push((frame) => {
-    if (frame.type === 'status') models.exporter.reconsider();
-  });
+  listeners.push((frame) => frame.type === 'status' && models.exporter.reconsider());
   const graders = composeGraders(foundation);
   const training = composeTraining(foundation, machine, models, warm, graders, () => onTrainings());
   // On a full disk, these must still be possible.
@@ -111,9 +108,7 @@ export async function composeCore(config: Config, logger: Logger, publish: Publi
       ...rows,
       sweeps,
       teachers: composeTeachers(models, machine.registry),
-      traffic,
-      answerGrades: createAnswerGrades(graders, traffic),
-      masking: createMasking(config),
+      ...composeAnswers(config, traffic, graders),
       graders,
       judgeKeys: createJudgeKeys(judgeKeysPath(config.dataDir)),
       evals: { ...fineTuning.evals, remove: reserve.around(fineTuning.evals.remove) },

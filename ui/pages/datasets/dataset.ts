@@ -14,7 +14,7 @@ import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { copyLink } from '../../views/copy-link.ts';
 import { detectedFile, detectedName } from '../../views/datasets/import-words.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import '../../views/datasets/dataset-faults.ts';
 import '../../views/datasets/delete-dataset.ts';
 import '../../views/lineage/dataset-uses.ts';

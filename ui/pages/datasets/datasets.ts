@@ -10,7 +10,7 @@ import { Reread } from '../../state/remote.ts';
 import { datasetPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
 import { ListOrder } from '../../views/lists/list-order.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import '../../views/datasets/dataset-upload.ts';
 import '../../views/datasets/delete-dataset.ts';
 import './hub-form.ts';

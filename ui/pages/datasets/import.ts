@@ -4,7 +4,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { router } from '../../state/app.ts';
 import { draft } from '../../state/drafts/draft.ts';
 import '../../views/datasets/import-view.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 
 /** The page of an import. */
 @customElement('hone-import')

@@ -11,7 +11,7 @@ import { router, toasts } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { evalPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import './eval-items.ts';
 import { moment } from './eval-list.ts';
 

@@ -15,7 +15,7 @@ import { tellDeletion } from '../../state/tell-deletion.ts';
 import { evaluationName, evaluationState, mainFigures } from '../../views/evaluation-words.ts';
 import { ChosenEntries } from '../../views/lists/chosen-entries.ts';
 import { ListOrder } from '../../views/lists/list-order.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import './evaluation-form.ts';
 import './eval-list.ts';
 import { LightElement } from '../../elements/light-element.ts';

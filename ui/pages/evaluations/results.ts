@@ -20,7 +20,7 @@ import { evaluationName, evaluationState, figureText } from '../../views/evaluat
 import { datasetLink } from '../../views/lineage/dataset-link.ts';
 import '../../views/report-button.ts';
 import './answer-pairs.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 
 const refreshMs = 1_000;
 /** Rows that are shown at first, and that “Show more” adds. */

@@ -10,7 +10,7 @@ import { empty, nameText, serviceErrorPanel, skeleton } from '../../elements/par
 import { Action } from '../../state/action.ts';
 import { graders, toasts } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import './grader-form.ts';
 import './grader-test.ts';
 

@@ -26,7 +26,7 @@ import { parentLink } from '../../views/lineage/parent-link.ts';
 import { lossChart, metricFigures } from '../../views/runs/run-charts.ts';
 import { judgementSentence } from '../../views/runs/verdict/judgement.ts';
 import { exportBadge, verificationView } from '../../views/runs/verdict/verification.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import { pushOf, pushProgress } from './push-dialog.ts';
 import { useThroughApi } from './use-through-api.ts';
 

@@ -9,7 +9,7 @@ import { LightElement } from '../../elements/light-element.ts';
 import { empty, errorPanel, progressBar, serviceErrorPanel, skeleton } from '../../elements/parts.ts';
 import { datasets } from '../../state/app.ts';
 import { asServiceError } from '../../state/remote.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import { movedEvals, movedFiles, movedJobs } from './moved-lists.ts';
 
 const pollMs = 1_000;

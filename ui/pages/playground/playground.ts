@@ -7,7 +7,7 @@ import { readTools, writtenTools } from '../../state/playground/tools.ts';
 import { Reread } from '../../state/remote.ts';
 import { playgroundPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import { playgroundTabs } from '../../views/playground-tabs.ts';
+import { playgroundTabs } from '../../views/tabs/playground-tabs.ts';
 import '../../views/preparing.ts';
 import { type Answerer, type AnswererSide, canAnswer } from './answerer.ts';
 import { modelField, weightsFields } from './answerer-fields.ts';

@@ -25,7 +25,7 @@ import { comparedLimit } from '../../views/runs/compare-button.ts';
 import { metricText } from '../../views/runs/run-charts.ts';
 import { runData } from '../../views/runs/run-data.ts';
 import { markLegend, runMarks } from '../../views/runs/run-marks.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 
 /** Merging the steps of several long runs is slow, so not on every frame. */
 const redrawMs = 500;

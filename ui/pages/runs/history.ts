@@ -15,7 +15,7 @@ import { listTable } from '../../views/lists/list-table.ts';
 import { ChosenColumns, facetOptions, filterSelect, listTools } from '../../views/lists/list-tools.ts';
 import { MoreRows } from '../../views/lists/more-rows.ts';
 import { compareButton } from '../../views/runs/compare-button.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import { runColumns } from './run-columns.ts';
 import '../../views/lists/bulk-bar.ts';
 import { LightElement } from '../../elements/light-element.ts';

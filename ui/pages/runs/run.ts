@@ -14,7 +14,7 @@ import { paced } from '../../state/runs/pace.ts';
 import type { Run } from '../../state/runs/run.ts';
 import { Watch } from '../../state/store.ts';
 import { runData } from '../../views/runs/run-data.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import { chartsCard } from './charts-card.ts';
 import { logView } from './log-view.ts';
 import { type PageOfRun, RunActions } from './run-actions.ts';

@@ -19,7 +19,7 @@ import { presetFacts } from '../../state/preset-facts.ts';
 import { asServiceError } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
 import { Watch } from '../../state/store.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 import './space-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
 

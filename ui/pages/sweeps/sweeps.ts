@@ -9,8 +9,8 @@ import { empty, modelName, nameText, serviceErrorPanel, skeleton } from '../../e
 import { latest, sweeps } from '../../state/app.ts';
 import { Reread } from '../../state/remote.ts';
 import { sweepPath } from '../../state/router.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
 import { sweepBadge } from '../../views/sweep-words.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 
 /** All sweeps, newest first. */
 @customElement('hone-sweeps')

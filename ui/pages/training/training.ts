@@ -24,7 +24,7 @@ import { defaultSettings } from '../../settings/form-defaults.ts';
 import { readSettings } from '../../settings/setting-values.ts';
 import '../../settings/settings-form.ts';
 import { LightElement } from '../../elements/light-element.ts';
-import { sectionTabs } from '../../views/section-tabs.ts';
+import { sectionTabs } from '../../views/tabs/section-tabs.ts';
 
 /** The form for a new training, and what it will take. */
 @customElement('hone-training')

@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from 'lit';
 import { customElement } from 'lit/decorators.js';
 import { LightElement } from '../../../elements/light-element.ts';
-import { sectionTabs } from '../../../views/section-tabs.ts';
+import { sectionTabs } from '../../../views/tabs/section-tabs.ts';
 import './document-list.ts';
 import './making-form.ts';
 import './making-list.ts';

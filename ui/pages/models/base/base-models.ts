@@ -10,7 +10,7 @@ import { latest, router, toasts } from '../../../state/app.ts';
 import { draft } from '../../../state/drafts/draft.ts';
 import { Remote, Reread } from '../../../state/remote.ts';
 import { playgroundPath } from '../../../state/router.ts';
-import { sectionTabs } from '../../../views/section-tabs.ts';
+import { sectionTabs } from '../../../views/tabs/section-tabs.ts';
 import './delete-base-model.ts';
 import './downloads.ts';
 import './recommended.ts';

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit';
-import { playgroundPath, trafficPath } from '../state/router.ts';
+import { playgroundPath, trafficPath } from '../../state/router.ts';
 
 type Tab = 'Chat' | 'Compare' | 'Traffic';
 

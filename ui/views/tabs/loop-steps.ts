@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from 'lit';
-import { trafficPath } from '../state/router.ts';
+import { trafficPath } from '../../state/router.ts';
 
 /** The places that lead from use to a better model, in their order. */
 const steps = {
