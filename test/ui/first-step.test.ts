@@ -24,6 +24,12 @@ test('one click on the example, pressed twice, starts one training of it', async
   await page.getByRole('button', { name: 'Train on summarization' }).waitFor();
   await sees(page, /400 rows/);
   assert.equal(await axeViolations(page), []);
+  const ways = page.locator('.welcome .list').first().locator('b');
+  assert.equal(await ways.allInnerTexts(), ['Documents', 'Traffic', 'Import', 'Example']);
+  await keepPicture(page, 'first-visit');
+  await page.getByRole('link', { name: 'Make rows of documents' }).click();
+  await page.waitForURL(/\/datasets\/documents$/);
+  await page.goBack();
   await page.getByRole('link', { name: 'Keep the answers' }).click();
   await sees(page, 'No answers are kept yet');
   await page.goBack();

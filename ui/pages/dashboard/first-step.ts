@@ -15,7 +15,17 @@ import { Watch } from '../../state/store.ts';
 const exampleTitle = ({ task, strategy }: Example) =>
   strategy === 'sft' ? taskName(task) : `Preference tuning with ${strategyName(strategy)}`;
 
-/** What a new user sees: train on an example with one click, or start with their own data. */
+/** A way to rows: what they come from, and what leads there. */
+const way = (
+  name: string,
+  words: string | TemplateResult,
+  action: TemplateResult,
+): TemplateResult => html`<li class="example">
+  <span class="list-main"><b>${name}</b><small class="muted">${words}</small></span>
+  ${action}
+</li>`;
+
+/** What a new user sees: where rows come from, and an example that is trained on with one click. */
 @customElement('hone-first-step')
 export class FirstStep extends LightElement {
   /** The name of the example that is being started. */
@@ -42,32 +52,40 @@ export class FirstStep extends LightElement {
         with the base model, and exports a single GGUF file.
       </p>
       ${this._error === null ? nothing : serviceErrorPanel('Could not start the example', this._error)}
-      <div class="row wrap-row">
+      <h3>Where your rows come from</h3>
+      <ul class="list">
+        ${way(
+          'Documents',
+          'A model writes rows about PDF, Word, HTML and text files, each with the quotation that it rests on.',
+          html`<a class="button" href="/datasets/documents">Make rows of documents</a>`,
+        )}
+        ${way(
+          'Traffic',
+          'Answers that your application gets through Hone are kept, corrected and made rows of.',
+          html`<a class="button" href=${trafficPath()}>Keep the answers</a>`,
+        )}
+        ${way(
+          'Import',
+          'JSON Lines, CSV, JSON, Parquet and Arrow files, and datasets of the hub.',
+          html`<a class="button ${first === undefined ? 'primary' : ''}" href="/training">Use your own data</a>`,
+        )}
         ${
           first === undefined
             ? nothing
-            : html`<button
-                class="primary"
-                type="button"
-                ?disabled=${this._starting !== null}
-                @click=${() => this._startExample(first)}
-              >
-                ${this._starting === first.name ? 'Starting…' : 'Train on the example'}
-              </button>`
+            : way(
+                'Example',
+                html`${first.num_examples.toLocaleString('en')} rows. ${first.sentence} Base model: ${modelName(first.model_name)}.`,
+                html`<button
+                  class="primary"
+                  type="button"
+                  ?disabled=${this._starting !== null}
+                  @click=${() => this._startExample(first)}
+                >
+                  ${this._starting === first.name ? 'Starting…' : 'Train on the example'}
+                </button>`,
+              )
         }
-        <a class="button ${first === undefined ? 'primary' : ''}" href="/training">Use your own data</a>
-      </div>
-      <p class="muted">
-        No rows yet? <a href=${trafficPath()}>Keep the answers</a> that an application gets, correct them, and make rows of
-        them.
-      </p>
-      ${
-        first === undefined
-          ? nothing
-          : html`<p class="muted">
-              ${first.num_examples.toLocaleString('en')} rows. ${first.sentence} Base model: ${modelName(first.model_name)}.
-            </p>`
-      }
+      </ul>
       ${
         others.length === 0
           ? nothing
