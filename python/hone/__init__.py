@@ -27,6 +27,7 @@ __all__ = [
     "connect",
     "estimate",
     "evaluate",
+    "make_rows",
     "model",
     "models",
     "run",
@@ -66,6 +67,7 @@ def _asking(method: Callable[Concatenate[Hone, P], T]) -> Callable[P, T]:
 train = _asking(Hone.train)
 estimate = _asking(Hone.estimate)
 evaluate = _asking(Hone.evaluate)
+make_rows = _asking(Hone.make_rows)
 upload = _asking(Hone.upload)
 run = _asking(Hone.run)
 runs = _asking(Hone.runs)

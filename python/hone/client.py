@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ from hone.http import Http
 from hone.model import Model
 from hone.rows import as_file
 from hone.run import Run
+from hone.waiting import wait_for
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from hone.types import Estimate, EvaluationOptions, TrainingSettings
+    from hone.types import Estimate, EvaluationOptions, RowMaking, RowOptions, TrainingSettings
 
 
 class Hone:
@@ -98,6 +99,43 @@ class Hone:
         if model is not None:
             asked["model"] = model.id if isinstance(model, Model) else model
         return Evaluation(self.http, self.http.ask("POST", "/api/evaluations", asked))
+
+    def make_rows(
+        self,
+        documents: Iterable[str | PathLike[str]],
+        model: str,
+        name: str,
+        kind: str = "question-answer",
+        **options: Unpack[RowOptions],
+    ) -> RowMaking:
+        """Makes a dataset of documents, and waits until it is made.
+
+        Args:
+            documents: paths of PDF, DOCX, HTML, Markdown or text files; none for variants of a `dataset`.
+            model: who writes the rows: any name that `/v1/chat/completions` answers to.
+            name: of the dataset, before `.jsonl`.
+            kind: of the rows, such as `summary`.
+            options: such as `max_rows=500`, `grader="brief"` and `bar=0.5`.
+        Returns:
+            The making, whose `datasets` are what was written, also if its `state` is `failed`.
+        Raises:
+            Refused: for a document that cannot be read, or other options.
+        """
+        paths = [Path(one) for one in documents]
+        added = [self.http.upload("/api/documents", one.name, one.read_bytes())["id"] for one in paths]
+        asked = {
+            **options,
+            "name": name,
+            "kind": kind,
+            "model": model,
+            "documents": added or None,
+        }
+        path = f"/api/document_rows/{self.http.ask('POST', '/api/document_rows', asked)['id']}"
+        return wait_for(
+            lambda: self.http.ask("GET", path),
+            lambda making: making["state"] not in ("queued", "running"),
+            lambda _: None,
+        )
 
     def run(self, job_id: str) -> Run:
         """A run by its ID, such as `train_7`. Raises Refused if there is none."""

@@ -260,6 +260,60 @@ class CataloguedModel(TypedDict):
     scores: dict[str, float]
 
 
+class RowOptions(TypedDict):
+    """Options of a making of rows."""
+
+    # A dataset with input and output, for variants.
+    dataset: NotRequired[str | None]
+    # The most rows. Default: 200.
+    max_rows: NotRequired[int]
+    # The most questions about one passage. Default: 3.
+    rows_per_passage: NotRequired[int]
+    # The longest passage. Default: 2000.
+    passage_characters: NotRequired[int]
+    # The share of passages for validation, with whole documents. Default: 0.1 with several documents.
+    validation_share: NotRequired[float | None]
+    # The same seed gives the same passages in the same order. Default: 42.
+    seed: NotRequired[int]
+    # How freely the model writes. Default: 0.
+    temperature: NotRequired[float]
+    # The longest answer. Default: 2048.
+    max_tokens: NotRequired[int]
+    # What the model is told beside.
+    instructions: NotRequired[str | None]
+    # What an extraction looks for.
+    fields: NotRequired[list[str] | None]
+    # What a classification chooses from.
+    labels: NotRequired[list[str] | None]
+    # Into which language a translation translates.
+    language: NotRequired[str | None]
+    # A stored grader that scores the answer of each row, which has the column passage for it.
+    grader: NotRequired[str | None]
+    # Rows with a lower score are dropped.
+    bar: NotRequired[float | None]
+
+
+class RowMaking(TypedDict):
+    """A dataset that is made of documents."""
+
+    id: str
+    state: Literal["queued", "running", "completed", "stopped", "failed"]
+    request: dict[str, Any]
+    created_at: str
+    ended_at: str | None
+    error: str | None
+    last_problem: str | None
+    sources: float
+    answered: float
+    near_duplicates: float
+    files: dict[str, Any]
+    useless: dict[str, Any]
+    rows: dict[str, Any]
+    dropped: dict[str, Any]
+    tokens: dict[str, Any]
+    datasets: dict[str, Any]
+
+
 class EvaluationOptions(TypedDict):
     """Options of an evaluation."""
 

@@ -43,6 +43,18 @@ def test_a_run_is_followed_to_its_end(run: hone.Run, capsys: pytest.CaptureFixtu
     assert hone.runs()[0].id == run.id
 
 
+def test_rows_are_made_of_documents(run: hone.Run, tmp_path: Path) -> None:
+    fees = tmp_path / "fees.txt"
+    fees.write_text("The monthly fee of the library is twelve euros.")
+    making = hone.make_rows([fees], run.model.name, "fees", kind="summary", max_tokens=32)
+    # A model of this size knows nothing, so that no row may be kept.
+    assert making["state"] in ("completed", "failed")
+    assert making["answered"] == making["sources"] == 1
+    with pytest.raises(hone.Refused, match=r"empty\.txt has no text"):
+        (tmp_path / "empty.txt").write_text("")
+        hone.make_rows([tmp_path / "empty.txt"], run.model.name, "empty")
+
+
 def test_its_model_answers_at_once_and_in_pieces(run: hone.Run, tmp_path: Path) -> None:
     model = run.model
     answer = model.ask("Parcel 3 is late.", temperature=0, max_tokens=12)

@@ -1,4 +1,5 @@
 /** The types of the Python client, made of the API's schemas: `python/hone/types.py`. */
+import { making, makingBody } from '../api/hone/documents/schemas.ts';
 import { evaluation } from '../api/hone/evaluations/schemas.ts';
 import { series } from '../api/hone/frames/schemas.ts';
 import { jobDetail } from '../api/hone/jobs/schemas.ts';
@@ -106,6 +107,13 @@ const types: readonly (readonly [name: string, about: string, schema: Schema, gi
     ['Job', 'A run of a training.', schemaOf(jobDetail)],
     ['Metrics', 'The figures of the steps and evaluations of a run.', schemaOf(series)],
     ['CataloguedModel', 'A trained model.', schemaOf(catalogued)],
+    [
+      'RowOptions',
+      'Options of a making of rows.',
+      schemaOf(makingBody),
+      ['documents', 'model', 'name', 'kind'],
+    ],
+    ['RowMaking', 'A dataset that is made of documents.', schemaOf(making)],
     ['EvaluationOptions', 'Options of an evaluation.', schemaOf(evaluationRequest), ['dataset', 'model']],
     ['Evaluation', 'The figures of a dataset, and the answers to its rows.', schemaOf(evaluation)],
   ];

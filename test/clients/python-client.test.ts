@@ -34,7 +34,7 @@ test('the Python client trains, follows, asks, downloads, evaluates and tells fa
     });
   const [code] = await once(child, 'close');
   assert.is(code, 0, said);
-  assert.match(said, /8 passed/);
+  assert.match(said, /9 passed/);
 });
 
 test.run();
