@@ -140,6 +140,13 @@ test('a card of a whole model loads it without PEFT', () => {
   assert.match(writeCard(t5), 'inputs = tokenizer("The text to summarize.", return_tensors="pt")');
 });
 
+test('a card gives a base model rows for new tokens before it loads the adapter', () => {
+  const card = writeCard(facts({ baseId: null }, { config: { new_tokens: ['<team>'] } }));
+  const [resized, loaded] = ['base.resize_token_embeddings(max(size', 'PeftModel.from_pretrained(base'];
+  assert.ok(card.includes(resized) && card.indexOf(resized) < card.indexOf(loaded), card);
+  assert.not.match(writeCard(facts({ baseId: null })), 'resize_token_embeddings');
+});
+
 test('a card loads an adapter of a text part with the class that it fits', () => {
   const card = writeCard(facts({ baseClass: 'Gemma3ForCausalLM', vision: 'mmproj-F16.gguf' }));
   assert.match(card, 'from transformers import AutoConfig, AutoTokenizer, Gemma3ForCausalLM');

@@ -277,6 +277,13 @@ function python(facts: CardFacts, prompt: string): string {
             `from transformers import ${base}, AutoTokenizer`,
             '',
             `base = ${base}.from_pretrained(${quoted(`path/to/${baseName}`)})`,
+            // PEFT's own class for both, below, does so by itself.
+            ...(model.config.new_tokens == null
+              ? []
+              : [
+                  `size = len(AutoTokenizer.from_pretrained(${quoted(repository)}))`,
+                  'base.resize_token_embeddings(max(size, base.get_input_embeddings().weight.shape[0]))',
+                ]),
             `model = PeftModel.from_pretrained(base, ${quoted(repository)})`,
           ]
         : [
