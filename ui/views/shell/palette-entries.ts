@@ -28,6 +28,7 @@ const actions: readonly Entry[] = [
   action('New sweep', () => router.go('/training/sweeps/new'), 'Search the best settings'),
   action('New evaluation', () => router.go('/models/evaluations'), 'Score a dataset'),
   action('Import data', () => router.go('/datasets'), 'Files, the hub, other formats'),
+  action('Datasets from documents', () => router.go('/datasets/documents'), 'PDF, Word, HTML and text files'),
   action('Import from OpenAI', () => router.go('/datasets/openai'), 'Files and jobs of an account'),
 ];
 
