@@ -351,10 +351,8 @@ SEEN = {
     "thinking": "data.test_thinking.test_the_rows_decide_and_what_is_dropped_is_said",
     "tool_syntax": "training.test_shapes.test_tools_are_trained_in_the_syntax_of_hermes",
     "target_experts": "model.test_experts.test_experts_that_are_asked_for_train_and_are_merged",
-    **dict.fromkeys(
-        ("modules_to_save", "new_tokens"),
-        "training.test_vocabulary.test_eight_steps_are_those_of_a_plain_script",
-    ),
+    "modules_to_save": "training.test_vocabulary.test_it_resumes_exactly",
+    "new_tokens": "export.test_new_tokens.test_the_adapter_is_what_peft_loads",
     "warmup_ratio": "test_the_learning_rate_warms_up_and_follows_its_schedule",
     "lr_scheduler_type": "test_the_learning_rate_warms_up_and_follows_its_schedule",
     "optim": "test_optimizers_differ",
