@@ -71,7 +71,7 @@ test('what is wrong is said in a sentence', () => {
     [['--port', '70000'], {}, '--port must be an integer from 0 to 65535'],
     [['--port', '8k'], {}, '--port'],
     [['--log-level', 'loud'], {}, 'trace, debug, info'],
-    [['dance'], {}, 'serve, stop, key, judge-key, track, import, cluster, join, mcp, doctor, report'],
+    [['dance'], {}, 'serve, stop, key, judge-key, track, mask, import, cluster, join, mcp, doctor, report'],
     [['--cluster', 'head'], {}, '--cluster must be HOST:PORT'],
     [[], { SERVICE_CLUSTER: 'http://head:1' }, '--cluster must be HOST:PORT'],
     [['stop', 'now'], {}, 'One command at a time'],
