@@ -100,7 +100,9 @@ export async function searchAnswers(service: TestService, modelId: string, wante
   const left = /\/files\/|\/fine_tuning\/jobs\/|\/sweeps\/|\/evaluations\/|^\/api\/hub\/dataset/;
   const { models: bases } = (await service.call('GET', '/api/base_models')).body;
   const base = bases.find(({ answers_as: name }: { answers_as: string | null }) => name !== null);
+  const { request } = (await service.call('GET', '/api/jobs/train_1')).body;
   const queries: Record<string, string> = {
+    '/api/teachers': `?model_name=${encodeURIComponent(request.model_name)}`,
     '/api/base_models/answers': `?name=${encodeURIComponent(base.answers_as)}`,
     '/api/playground/model_path': `?model_id=${modelId}`,
     '/api/recommendations': '?task=text-generation',
