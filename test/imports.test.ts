@@ -236,6 +236,15 @@ function trainerFolders(folder = 'trainer'): string[] {
   return [folder, ...inside.flatMap((path) => trainerFolders(path))];
 }
 
+test('no literal of an object is spread into another, which only hides lines from the formatter', () => {
+  const spread = files.flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .flatMap((line, at) => (line.includes('...{') ? [`${file}:${at + 1}`] : [])),
+  );
+  assert.equal(spread, []);
+});
+
 test('no folder outgrows itself', () => {
   const counts = new Map<string, number>();
   for (const room of ['src', 'ui', 'setup', ...trainerFolders()]) {

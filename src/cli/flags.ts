@@ -58,7 +58,12 @@ export function flagsOf(command: Command, { schema }: RequestSchema): Flag[] {
     });
   const own = Object.entries({ ...command.flags, ...common }).map(
     ([name, { about, value = null, choices = [] }]): Flag => ({
-      ...{ name, about, value, choices, field: null, schema: {} },
+      name,
+      about,
+      value,
+      choices,
+      field: null,
+      schema: {},
     }),
   );
   return [...own, ...fields];
@@ -122,8 +127,9 @@ export async function parseFlags(argv: readonly string[], flags: readonly Flag[]
   if (options.follow !== undefined) Object.assign(options.follow, { short: 'f' });
   let read: ReturnType<typeof parseArgs>;
   try {
-    // The types of Node 20.17 lack it.
-    read = parseArgs({ args, options, allowPositionals: true, strict: true, ...{ allowNegative: true } });
+    // The types of Node 20.17 lack `allowNegative`: a literal in its place would be refused.
+    const wanted = { args, options, allowPositionals: true, strict: true, allowNegative: true };
+    read = parseArgs(wanted);
   } catch (error) {
     throw new AppError('invalid', (error as Error).message, { cause: error });
   }

@@ -66,7 +66,11 @@ export async function run(
     }
     check(command, operands, own);
     return await command.run({
-      ...{ operands, fields, own, request, json: own.json !== undefined },
+      operands,
+      fields,
+      own,
+      request,
+      json: own.json !== undefined,
       async connect() {
         const connection = await connect(setUp);
         leave = connection.leave;

@@ -9,7 +9,10 @@ export function composeBin(
   onPurged: () => Promise<void>,
 ): Bin {
   const bin = createBin({
-    ...{ store, frames, dataDir, onPurged },
+    store,
+    frames,
+    dataDir,
+    onPurged,
     isBackup: notice !== null,
     keptMs: limits.binMs,
     maxBytes: limits.binBytes,

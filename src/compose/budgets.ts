@@ -16,7 +16,12 @@ export function composeBudgets(
   const { keys, jobs, planner, datasets } = parts;
   return createBudgets({
     keyUses: store.keyUses,
-    ...{ frames, keys, jobs, planner, jobsDir, modelsDir },
+    frames,
+    keys,
+    jobs,
+    planner,
+    jobsDir,
+    modelsDir,
     everyMs: limits.budgetMs,
     dataset(name) {
       const found = datasets.find(name);

@@ -35,8 +35,10 @@ export function composeModels(
     remoteModelsPath(config.dataDir),
     (name) => store.models.byName(name) !== null || store.models.byModelId(name) !== null,
     {
-      ...{ firstByteMs: remoteFirstByteMs, silenceMs: remoteSilenceMs },
-      ...{ answerBytes: remoteAnswerBytes, atOnce: remoteAtOnce },
+      firstByteMs: remoteFirstByteMs,
+      silenceMs: remoteSilenceMs,
+      answerBytes: remoteAnswerBytes,
+      atOnce: remoteAtOnce,
     },
   );
   const isReserved = (name: string) => remoteModels.find(name) !== null;

@@ -86,8 +86,11 @@ export async function askRemote<T>(
     const response = await within(
       firstByteMs,
       fetch(`${access.url}${path}`, {
-        ...{ method: 'POST', redirect: 'manual', headers },
-        ...{ body: JSON.stringify(body), signal: stop.signal },
+        method: 'POST',
+        redirect: 'manual',
+        headers,
+        body: JSON.stringify(body),
+        signal: stop.signal,
       }),
     );
     hasBegun = true;

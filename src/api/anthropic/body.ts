@@ -30,12 +30,19 @@ const block = v.variant(
   [
     textBlock,
     v.strictObject({
-      ...{ type: v.literal('tool_use'), id, name, ...marked, caller: or(v.unknown()) },
+      type: v.literal('tool_use'),
+      id,
+      name,
+      ...marked,
+      caller: or(v.unknown()),
       input: v.intersect([v.record(v.string(), v.unknown()), notList]),
     }),
     v.strictObject({
-      ...{ type: v.literal('tool_result'), tool_use_id: id, ...marked },
-      ...{ content: or(text), is_error: or(v.boolean()) },
+      type: v.literal('tool_result'),
+      tool_use_id: id,
+      ...marked,
+      content: or(text),
+      is_error: or(v.boolean()),
     }),
     v.strictObject({ type: v.literal('thinking'), thinking: v.string(), signature: or(v.string()) }),
     v.strictObject({ type: v.literal('redacted_thinking'), data: v.string() }),

@@ -5,11 +5,18 @@ import { messageRoutes } from './routes.ts';
 import { error } from './schemas.ts';
 
 const example = {
-  ...{ id: 'msg_4f9d2c', type: 'message', role: 'assistant', model: 'Qwen3-0.6B-support' },
+  id: 'msg_4f9d2c',
+  type: 'message',
+  role: 'assistant',
+  model: 'Qwen3-0.6B-support',
   content: [{ type: 'text', text: 'Shipping: We will trace your parcel today.' }],
-  ...{ stop_reason: 'end_turn', stop_sequence: null },
+  stop_reason: 'end_turn',
+  stop_sequence: null,
   usage: {
-    ...{ input_tokens: 12, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 11 },
+    input_tokens: 12,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 0,
+    output_tokens: 11,
   },
 };
 

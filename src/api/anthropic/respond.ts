@@ -25,8 +25,10 @@ function endOf(
     stop_sequence: stoppedAt ?? null,
     schema_errors: answer.schemaErrors && [...answer.schemaErrors],
     usage: {
-      ...{ input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0 },
-      ...{ cache_read_input_tokens: cachedTokens, output_tokens: generatedTokens },
+      input_tokens: promptTokens - cachedTokens,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: cachedTokens,
+      output_tokens: generatedTokens,
     },
   };
 }
@@ -47,10 +49,17 @@ export async function respond(
     if (isStream) events.send(JSON.stringify({ type, ...fields }), type);
   };
   const begun: Message = {
-    ...{ id: `msg_${randomBytes(12).toString('hex')}`, type: 'message', role: 'assistant', model },
-    ...{ content: [], stop_reason: null, stop_sequence: null },
+    id: `msg_${randomBytes(12).toString('hex')}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
     usage: {
-      ...{ input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+      input_tokens: 0,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
       output_tokens: 0,
     },
   };

@@ -99,7 +99,8 @@ export function createCompletion(commands: readonly Command[]): Command {
       print(
         script(
           [...commands, completion].map((one) => ({
-            ...{ name: one.name, about: one.about },
+            name: one.name,
+            about: one.about,
             flags: flagsOf(one, requests[one.name] ?? noRequest),
           })),
         ),

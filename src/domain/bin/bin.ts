@@ -226,7 +226,12 @@ export function createBin(options: BinOptions): Bin {
 
     async discard({ kept, bytes: size, paths }, { kind, ref, name, rows, remove }) {
       const row: BinRow = {
-        ...{ id: randomUUID(), kind, ref, name, bytes: size, kept },
+        id: randomUUID(),
+        kind,
+        ref,
+        name,
+        bytes: size,
+        kept,
         deletedAt: new Date(now()).toISOString(),
         paths: paths.map((path) => relative(dataDir, path)),
       };

@@ -38,7 +38,12 @@ export function createParents(options: {
     const folder = adapterFolder(model);
     const { config, name, modelId, baseModel, task } = model;
     return {
-      ...{ modelId, name, step: null, baseModel, task, folder },
+      modelId,
+      name,
+      step: null,
+      baseModel,
+      task,
+      folder,
       mergesAdapter: mergesAdapter(config),
       settings: settingsIn(config),
       gguf: nearGguf(model),

@@ -179,7 +179,9 @@ export function createDatasetChanges({
         const place = await bin.place(files.filter(isFile), permanently);
         await cleanings.forget(name);
         return bin.discard(place, {
-          ...{ kind: 'dataset', ref: name, name },
+          kind: 'dataset',
+          ref: name,
+          name,
           rows: [
             { table: 'datasets', column: 'name', value: name },
             { table: 'dataset_flags', column: 'dataset', value: name },

@@ -5,8 +5,14 @@ export type DocumentRecord = DocumentRow;
 
 /** How files are read, by their extensions. */
 const formats: Readonly<Record<string, DocumentFormat>> = {
-  ...{ pdf: 'pdf', docx: 'docx', html: 'html', htm: 'html' },
-  ...{ md: 'text', markdown: 'text', txt: 'text', text: 'text' },
+  pdf: 'pdf',
+  docx: 'docx',
+  html: 'html',
+  htm: 'html',
+  md: 'text',
+  markdown: 'text',
+  txt: 'text',
+  text: 'text',
 };
 export const documentExtensions = Object.keys(formats).map((extension) => `.${extension}`);
 

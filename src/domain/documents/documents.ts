@@ -95,7 +95,11 @@ export function createDocuments({
         `There is no room for the text of ${name}: at most ${mostDocuments} documents with ${bounds.allCharacters / 1e6} million characters are kept. Delete some of them.`,
       );
     const document: DocumentRecord = {
-      ...{ id: randomUUID(), name, sha256, sizeBytes, characters },
+      id: randomUUID(),
+      name,
+      sha256,
+      sizeBytes,
+      characters,
       pageCount: pages.length,
       pagesWithoutText: pages.filter(({ text }) => !text).length,
       createdAt: new Date().toISOString(),

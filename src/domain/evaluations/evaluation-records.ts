@@ -163,7 +163,9 @@ export function createEvaluationRecords(options: EvaluationRecordsOptions): Eval
       const place = await bin.place([], state === 'queued' || state === 'running' || permanently);
       forget(id);
       const binId = await bin.discard(place, {
-        ...{ kind: 'evaluation', ref: evaluationName(id), name: `${subject.name} · ${dataset}` },
+        kind: 'evaluation',
+        ref: evaluationName(id),
+        name: `${subject.name} · ${dataset}`,
         rows: [
           { table: 'evaluations', column: 'id', value: id },
           { table: 'evaluation_rows', column: 'evaluation_id', value: id },

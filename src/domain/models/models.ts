@@ -158,7 +158,9 @@ export function createModels(options: {
 
     remove: (model, place) =>
       bin.discard(place, {
-        ...{ kind: 'model', ref: model.modelId, name: model.displayName },
+        kind: 'model',
+        ref: model.modelId,
+        name: model.displayName,
         rows: [{ table: 'models', column: 'id', value: model.id }],
         remove(emit) {
           store.models.remove(model.id);

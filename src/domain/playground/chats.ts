@@ -123,7 +123,9 @@ export function createChats({ chats, transaction }: Pick<Store, 'chats' | 'trans
       const place = await bin.place([], permanently);
       const { name, first } = summaryOf(id);
       return bin.discard(place, {
-        ...{ kind: 'chat', ref: id, name: name ?? first?.slice(0, 80) ?? 'Empty chat' },
+        kind: 'chat',
+        ref: id,
+        name: name ?? first?.slice(0, 80) ?? 'Empty chat',
         rows: [
           { table: 'chats', column: 'id', value: id },
           { table: 'chat_turns', column: 'chat_id', value: id },

@@ -72,7 +72,11 @@ export const remoteModelsPath = (dataDir: string): string => join(dataDir, 'remo
 const mostModels = 100;
 
 const present = (name: string, { url, model, key, created_at: createdAt }: Kept): RemoteModel => ({
-  ...{ name, url, model, hasKey: key !== null, createdAt },
+  name,
+  url,
+  model,
+  hasKey: key !== null,
+  createdAt,
 });
 
 /**

@@ -104,7 +104,9 @@ export function createSweepRecords({
     },
 
     deletion: ({ id, name }) => ({
-      ...{ kind: 'sweep', ref: name, name },
+      kind: 'sweep',
+      ref: name,
+      name,
       rows: [
         { table: 'sweeps', column: 'id', value: id },
         { table: 'sweep_trials', column: 'sweep_id', value: id },

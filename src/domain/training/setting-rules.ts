@@ -77,7 +77,10 @@ function ofAdapter({ asked, settings, strategy, provider, context }: Judged): Ad
   const own = Object.entries(asked).filter(([name, value]) => value !== usual[name]);
   return {
     ...Object.fromEntries(own),
-    ...{ use_4bit, use_8bit, strategy: strategy ?? defaultStrategy, provider },
+    use_4bit,
+    use_8bit,
+    strategy: strategy ?? defaultStrategy,
+    provider,
   };
 }
 

@@ -30,7 +30,10 @@ const hasUnheld = (value: unknown): boolean =>
     Object.entries(value).some(([key, part]) => unheld.has(key) || hasUnheld(part)));
 
 const options = {
-  ...{ strict: false, allErrors: true, validateSchema: false, validateFormats: false },
+  strict: false,
+  allErrors: true,
+  validateSchema: false,
+  validateFormats: false,
   logger: false,
 } as const;
 

@@ -65,7 +65,9 @@ export const jsonNotation: ValueNotation = {
   }),
   write: (value) => JSON.stringify(value),
   nameOf: (name) => JSON.stringify(name),
-  ...{ top: ['{', '}', ':'], topName: 'name', isSorted: false },
+  top: ['{', '}', ':'],
+  topName: 'name',
+  isSorted: false,
 };
 
 const pythonWords = new Map<unknown, string>([
@@ -86,12 +88,15 @@ export const pythonNotation: ValueNotation = {
   ...jsonNotation,
   escapes: new Map(jsonEscapes),
   rules: rulesOf('"', [...pythonWords.values()], {
-    ...{ space: '" "?', identifier, char: 'letter' },
+    space: '" "?',
+    identifier,
+    char: 'letter',
     letter: '[^"\\\\\\x7F\\x00-\\x1F] | "\\\\" ["\\\\nrt]',
   }),
   write: writePython,
   nameOf: (name, isTop) => (isTop ? (isPlain(name) ? name : null) : JSON.stringify(name)),
-  ...{ top: ['(', ')', '='], topName: 'identifier' },
+  top: ['(', ')', '='],
+  topName: 'identifier',
 };
 
 /** Texts as they are between marks, without `<`, which the marks begin with. */
@@ -105,9 +110,17 @@ function marked(quote: string): ValueNotation {
   };
   return {
     ...jsonNotation,
-    ...{ quote, escapes: new Map(), special: [[0x3c, 0x3c], surrogates], write, nameOf, isSorted: true },
+    quote,
+    escapes: new Map(),
+    special: [[0x3c, 0x3c], surrogates],
+    write,
+    nameOf,
+    isSorted: true,
     rules: rulesOf(quote, ['true', 'false', 'null'], {
-      ...{ space: '""', name: identifier, char: 'letter', letter: '[^<]' },
+      space: '""',
+      name: identifier,
+      char: 'letter',
+      letter: '[^<]',
     }),
   };
 }

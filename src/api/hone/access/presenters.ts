@@ -7,7 +7,11 @@ export function presentKey(
   used: (id: string) => Used,
 ) {
   return {
-    ...{ id, name, scope, budget, recording },
+    id,
+    name,
+    scope,
+    budget,
+    recording,
     used: budget === null ? null : used(id),
     created_at: createdAt,
     last_used_at: lastUsedAt,

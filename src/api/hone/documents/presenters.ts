@@ -25,14 +25,24 @@ export function makingRequest(
   const isOfDataset = body.dataset !== null;
   const chosen = isOfDataset ? [] : (body.documents ?? documents.list().map(({ id }) => id));
   return {
-    ...{ name: body.name, kind: body.kind, model: body.model, dataset: body.dataset, documents: chosen },
+    name: body.name,
+    kind: body.kind,
+    model: body.model,
+    dataset: body.dataset,
+    documents: chosen,
     maxRows: body.max_rows,
     rowsPerPassage: body.rows_per_passage,
     passageCharacters: body.passage_characters,
     validationShare: isOfDataset ? 0 : (body.validation_share ?? (chosen.length > 1 ? usualShare : 0)),
-    ...{ seed: body.seed, temperature: body.temperature, maxTokens: body.max_tokens },
-    ...{ instructions: body.instructions, fields: body.fields ?? [], labels: body.labels ?? [] },
-    ...{ language: body.language, grader: body.grader, bar: body.bar },
+    seed: body.seed,
+    temperature: body.temperature,
+    maxTokens: body.max_tokens,
+    instructions: body.instructions,
+    fields: body.fields ?? [],
+    labels: body.labels ?? [],
+    language: body.language,
+    grader: body.grader,
+    bar: body.bar,
   };
 }
 

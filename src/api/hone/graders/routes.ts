@@ -149,7 +149,10 @@ async function askModel(
     {
       model: models.findByName(model).modelId,
       input: { kind: 'messages', messages },
-      ...{ maxTokens, temperature: 0, topP: 1, caller: peer.address },
+      maxTokens,
+      temperature: 0,
+      topP: 1,
+      caller: peer.address,
     },
     { signal },
   );

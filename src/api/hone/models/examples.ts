@@ -47,8 +47,11 @@ const exportUnderway = {
   ],
   merged: { obstacle: null, state: null, reason: null, name: null, bytes: null },
   adapter_gguf: {
-    ...{ obstacle: null, state: 'done', reason: null },
-    ...{ name: 'adapter.gguf', bytes: 40_422_208 },
+    obstacle: null,
+    state: 'done',
+    reason: null,
+    name: 'adapter.gguf',
+    bytes: 40_422_208,
   },
   underway: {
     quantizations: ['Q4_K_M', 'F16'],

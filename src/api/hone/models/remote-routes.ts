@@ -33,7 +33,10 @@ export function remoteModelRoutes({ remoteModels }: Services) {
         'Let a name stand for a model of another service with OpenAI’s API; its key is kept in the data directory, readable by its user alone',
       body: s.remoteModelBody,
       bodyExample: {
-        ...{ name: 'gpt', url: 'https://api.openai.com/v1', model: 'gpt-4o-mini', key: 'sk-key' },
+        name: 'gpt',
+        url: 'https://api.openai.com/v1',
+        model: 'gpt-4o-mini',
+        key: 'sk-key',
       },
       responses: {
         200: { description: 'The model', schema: s.remoteModel },

@@ -51,7 +51,9 @@ const feedbackBody = v.strictObject({
 type Stored = v.InferInput<typeof storedCompletion>;
 const present = ({ completion, metadata, milliseconds, rating, correction }: KeptAnswer): Stored => ({
   ...(completion as Omit<Stored, 'metadata' | 'milliseconds' | 'feedback'>),
-  ...{ metadata, milliseconds, feedback: { rating, correction } },
+  metadata,
+  milliseconds,
+  feedback: { rating, correction },
 });
 
 /** Completions that were asked for with `store`. A key for answers sees its own alone. */

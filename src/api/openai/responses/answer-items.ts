@@ -76,11 +76,17 @@ export function createAnswerItems(emit: Emit): AnswerItems {
         : begin(
             kind === 'reasoning'
               ? {
-                  ...{ id: idOf('rs'), type: kind, status: 'in_progress', summary: [] },
+                  id: idOf('rs'),
+                  type: kind,
+                  status: 'in_progress',
+                  summary: [],
                   content: [{ type: 'reasoning_text', text: '' }],
                 }
               : {
-                  ...{ id: idOf('msg'), type: kind, status: 'in_progress', role: 'assistant' },
+                  id: idOf('msg'),
+                  type: kind,
+                  status: 'in_progress',
+                  role: 'assistant',
                   content: [outputText('')],
                 },
           );
@@ -102,8 +108,12 @@ export function createAnswerItems(emit: Emit): AnswerItems {
         ? open
         : begin(
             {
-              ...{ id: idOf('fc'), type: 'function_call', status: 'in_progress' },
-              ...{ call_id: id, name, arguments: '' },
+              id: idOf('fc'),
+              type: 'function_call',
+              status: 'in_progress',
+              call_id: id,
+              name,
+              arguments: '',
             },
             index,
           );

@@ -42,8 +42,11 @@ export function begunResponse(body: ResponseBody): Response {
     },
     tool_choice: body.tool_choice ?? 'auto',
     tools: (tools ?? []).map(({ type, name, description, parameters, strict }) => ({
-      ...{ type, name, description: description ?? null },
-      ...{ parameters: parameters ?? null, strict: strict ?? false },
+      type,
+      name,
+      description: description ?? null,
+      parameters: parameters ?? null,
+      strict: strict ?? false,
     })),
     top_logprobs: body.top_logprobs ?? 0,
     top_p: body.top_p ?? defaults.topP,

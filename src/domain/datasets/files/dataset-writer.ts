@@ -61,7 +61,12 @@ export function createDatasetWriter(
     const { numExamples } = validation;
     const formerNames = store.get(name)?.formerNames ?? [];
     return {
-      ...{ name, numExamples, sizeBytes: size, uploadedAt: mtime.toISOString(), validation, formerNames },
+      name,
+      numExamples,
+      sizeBytes: size,
+      uploadedAt: mtime.toISOString(),
+      validation,
+      formerNames,
       findings: null,
     };
   }

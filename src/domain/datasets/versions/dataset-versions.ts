@@ -79,7 +79,12 @@ export function createDatasetVersions(
       const [sha256, { size, mtime }] = facts;
       const same = versions.get(sha256);
       versions.set(sha256, {
-        ...{ sha256, path, isNow: path === now, sizeBytes: size, rows, createdAt: mtime.toISOString() },
+        sha256,
+        path,
+        isNow: path === now,
+        sizeBytes: size,
+        rows,
+        createdAt: mtime.toISOString(),
         ...same,
         usedBy: [...(same?.usedBy ?? []), ...uses],
       });

@@ -110,8 +110,15 @@ export function createDocumentRows(options: DocumentRowsOptions): DocumentRows {
         );
       const { sources, files, nearDuplicates } = await plan(request, isOver);
       const made: RowMaking = {
-        ...{ state: 'queued', request, createdAt: new Date().toISOString(), endedAt: null },
-        ...{ error: null, lastProblem: null, sources: sources.length, files, answered: 0 },
+        state: 'queued',
+        request,
+        createdAt: new Date().toISOString(),
+        endedAt: null,
+        error: null,
+        lastProblem: null,
+        sources: sources.length,
+        files,
+        answered: 0,
         nearDuplicateSources: nearDuplicates,
         useless: zeros(uselessAnswers),
         rows: { training: 0, validation: 0 },

@@ -36,8 +36,10 @@ const text = v.pipe(
 const nullable = { type: ['string', 'null'] };
 const string = { type: 'string' };
 const object = (properties: Readonly<Record<string, object>>) => ({
-  ...{ type: 'object', properties },
-  ...{ required: Object.keys(properties), additionalProperties: false },
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
 });
 
 const quoted =

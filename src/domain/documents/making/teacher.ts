@@ -105,7 +105,11 @@ export function createTeacher({
     const messages = [{ role: 'user', content: prompt }];
     if (remote !== null) {
       const body = {
-        ...{ model: remote.model, messages, temperature, seed, max_tokens: maxTokens },
+        model: remote.model,
+        messages,
+        temperature,
+        seed,
+        max_tokens: maxTokens,
         response_format: { type: 'json_schema', json_schema: { name: 'rows', strict: true, schema } },
       };
       return remoteModels.ask(remote, '/chat/completions', body, signal, (answer) =>
@@ -116,7 +120,12 @@ export function createTeacher({
       {
         ...modelReferences.resolve(model, conversationOf(prompt)),
         input: { kind: 'messages', messages },
-        ...{ schema, temperature, seed, maxTokens, topP: 1, caller: 'document rows' },
+        schema,
+        temperature,
+        seed,
+        maxTokens,
+        topP: 1,
+        caller: 'document rows',
       },
       { signal },
     );

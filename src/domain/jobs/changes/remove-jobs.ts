@@ -69,6 +69,8 @@ export function jobRestored({ store, records }: Pick<JobParts, 'store' | 'record
 const rowsOf = (id: number) => [
   { table: 'jobs', column: 'id', value: id },
   ...['events', 'fine_tuning_jobs', 'fine_tuning_stops', 'fine_tuning_results'].map((table) => ({
-    ...{ table, column: 'job_id', value: id },
+    table,
+    column: 'job_id',
+    value: id,
   })),
 ];

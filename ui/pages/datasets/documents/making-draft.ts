@@ -34,8 +34,19 @@ export interface MakingDraft {
 }
 
 export const emptyDraft: MakingDraft = {
-  ...{ name: '', kind: 'question-answer', model: '', dataset: '', maxRows: '200', share: '', seed: '42' },
-  ...{ fields: '', labels: '', language: '', instructions: '', grader: '', bar: '' },
+  name: '',
+  kind: 'question-answer',
+  model: '',
+  dataset: '',
+  maxRows: '200',
+  share: '',
+  seed: '42',
+  fields: '',
+  labels: '',
+  language: '',
+  instructions: '',
+  grader: '',
+  bar: '',
 };
 
 const namesIn = (text: string) =>
@@ -67,7 +78,9 @@ export function bodyOf(draft: MakingDraft): MakingBody {
   const { kind } = draft;
   const isOfDataset = isVariant(kind);
   return {
-    ...{ name: draft.name.trim(), kind, model: draft.model },
+    name: draft.name.trim(),
+    kind,
+    model: draft.model,
     dataset: isOfDataset ? draft.dataset : null,
     max_rows: numberOrNull(draft.maxRows) ?? undefined,
     validation_share: isOfDataset ? null : numberOrNull(draft.share),

@@ -93,7 +93,9 @@ export class MakingForm extends LightElement {
           )}
           ${modelSelect(
             {
-              ...{ name: 'Model', id: 'making-model', value: model },
+              name: 'Model',
+              id: 'making-model',
+              value: model,
               targets: targetsOf(this._listed.value.value ?? [], baseModels.value.value ?? [], []),
             },
             (value) => this._set({ model: value }),
@@ -103,7 +105,10 @@ export class MakingForm extends LightElement {
             isVariant(kind)
               ? selectField(
                   {
-                    ...{ name: 'Dataset', id: 'making-dataset', value: dataset, empty: 'Choose…' },
+                    name: 'Dataset',
+                    id: 'making-dataset',
+                    value: dataset,
+                    empty: 'Choose…',
                     choices: choices((datasets.value.value ?? []).map(({ filename }) => filename)),
                   },
                   (value) => this._set({ dataset: value }),
@@ -118,7 +123,10 @@ export class MakingForm extends LightElement {
           ${this._field('instructions', 'Instructions', { placeholder: 'What the model is told beside' })}
           ${selectField(
             {
-              ...{ name: 'Grader', id: 'making-grader', value: grader, empty: 'None' },
+              name: 'Grader',
+              id: 'making-grader',
+              value: grader,
+              empty: 'None',
               choices: choices((graders.value.value ?? []).map(({ name }) => name)),
             },
             (value) => this._set({ grader: value }),
