@@ -7,7 +7,7 @@ import { takeLock } from '../lock.mjs';
 import { runNode } from '../run-node.mjs';
 import { newerChanges, newestVersion } from './changes.mjs';
 import { folders } from './folders.mjs';
-import { PlaceError, placeApp, readInstalled, removeApp } from './place-app.mjs';
+import { makeCache, PlaceError, placeApp, readInstalled, removeApp } from './place-app.mjs';
 
 /** The application in the package. */
 const packed = fileURLToPath(new URL('../..', import.meta.url));
@@ -41,6 +41,7 @@ async function main() {
   }
   if (verb === 'upgrade') return tellUpgrade(where);
   if (readInstalled(where.app)?.digest !== digest) {
+    makeCache(where.cache);
     const release = await takeLock(join(where.cache, 'place-app.lock'), (pid) =>
       console.error(`Waiting for another installation (process ${pid}) …`),
     );

@@ -41,12 +41,34 @@ export const filesOf = (folder) =>
     .sort();
 
 const reasons = {
+  // What Node makes of a folder within one that is read-only, or of one within a file.
+  ENOENT: 'it cannot be made',
+  ENOTDIR: 'it cannot be made',
   EACCES: 'it cannot be written to',
   EPERM: 'it cannot be written to',
   EROFS: 'it cannot be written to',
   ENOSPC: 'the disk is full',
   EDQUOT: 'your quota of the disk is used up',
 };
+
+/** What a user can do about an error while files are written to a folder; other errors as they are. */
+function placeError(folder, error) {
+  const why = reasons[error.code];
+  if (why === undefined) return error;
+  return new PlaceError(
+    `Hone cannot be installed in ${folder}: ${why} (${error.code}). Correct that; on Linux, XDG_CACHE_HOME may also name another folder.`,
+    { cause: error },
+  );
+}
+
+/** Makes the folder that the application comes into. @throws PlaceError where that is not possible. */
+export function makeCache(folder) {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw placeError(folder, error);
+  }
+}
 
 /**
  * Brings the application of a package into its folder, in place of an earlier version: its environment stays there, and the
@@ -74,12 +96,7 @@ export function placeApp(from, app, build) {
     writeFileSync(aside, JSON.stringify({ ...build, files }));
     renameSync(aside, join(app, MANIFEST));
   } catch (error) {
-    const why = reasons[error.code];
-    if (why === undefined) throw error;
-    throw new PlaceError(
-      `Hone cannot be installed in ${app}: ${why} (${error.code}). Correct that; on Linux, XDG_CACHE_HOME may also name another folder.`,
-      { cause: error },
-    );
+    throw placeError(app, error);
   }
   return installed?.version ?? null;
 }

@@ -11,7 +11,7 @@ import { mountSmallDisk } from '../small-disk.ts';
 const setUp = (name: string) => import(new URL(`../../setup/package/${name}.mjs`, import.meta.url).href);
 const { newerChanges } = await setUp('changes');
 const { folders } = await setUp('folders');
-const { isNewer, placeApp, readInstalled, removeApp } = await setUp('place-app');
+const { isNewer, makeCache, placeApp, readInstalled, removeApp } = await setUp('place-app');
 
 /** An application of files. */
 function application(files: Record<string, string>): string {
@@ -87,6 +87,15 @@ test('a full disk is told, nothing counts as installed, and the next start compl
   } finally {
     disk.unmount();
   }
+});
+
+test('a home that cannot be written to is told', () => {
+  const file = join(temporaryFolder(), 'file');
+  writeFileSync(file, '');
+  assert.throws(
+    () => makeCache(join(file, 'cache')),
+    /^Hone cannot be installed in .*cache: it cannot be made \(ENOTDIR\)\. Correct that/,
+  );
 });
 
 test('it is removed without the data, and not under a running service', () => {
