@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type Library from 'better-sqlite3';
-import { AppError } from '../errors.ts';
+import { AppError, asAppError } from '../errors.ts';
 import { Database } from './sqlite.ts';
 
 /** The service of a data directory. */
@@ -27,10 +27,29 @@ const filesOf = (dataDir: string): LockFiles => ({
   infoPath: join(dataDir, 'instance.json'),
 });
 
+/**
+ * Makes a folder that the service needs. A full disk is told as everywhere.
+ * @param setting the variable that names another one.
+ * @throws AppError `conflict` if it cannot be made.
+ */
+function makeFolder(folder: string, setting: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    const known = asAppError(error);
+    if (known.kind === 'disk_full') throw known;
+    throw new AppError(
+      'conflict',
+      `The folder ${folder} cannot be made (${(error as NodeJS.ErrnoException).code}). Make it writable by this user, or set ${setting} to another one.`,
+      { cause: error },
+    );
+  }
+}
+
 /** The lock beside a database, by its real path: two names of one file have one lock. */
 function databaseFiles(databasePath: string): LockFiles {
   const folder = dirname(resolve(databasePath));
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder, 'SERVICE_DB_PATH');
   let real = join(realpathSync(folder), basename(databasePath));
   try {
     real = realpathSync(databasePath);
@@ -46,7 +65,7 @@ function databaseFiles(databasePath: string): LockFiles {
  * @throws AppError `conflict` with the process that holds a lock.
  */
 export function lockInstance(dataDir: string, databasePath: string): InstanceLock {
-  mkdirSync(dataDir, { recursive: true });
+  makeFolder(dataDir, 'SERVICE_DATA_DIR');
   const own = hold(
     filesOf(dataDir),
     `The data directory ${dataDir}`,

@@ -46,6 +46,15 @@ test('the lock of a service that has ended, whatever it contains, is taken over'
   }
 });
 
+test('a folder that cannot be made is reported with what to do', () => {
+  const file = join(temporaryFolder(), 'file');
+  writeFileSync(file, '');
+  assert.throws(
+    () => lockInstance(join(file, 'data'), join(file, 'hone.sqlite')),
+    /The folder .*data cannot be made \(ENOTDIR\)\. Make it writable by this user, or set SERVICE_DATA_DIR to another one/,
+  );
+});
+
 test('a lock that is not a file is reported with what to do', () => {
   const dir = temporaryFolder();
   mkdirSync(join(dir, 'instance.lock'));
