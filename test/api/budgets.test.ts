@@ -1,9 +1,11 @@
 /** An agent whose key has a budget, over the Model Context Protocol. */
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Budget } from '../../src/contract/access.ts';
+import { fakeDriver } from '../native/fake/build.ts';
 import {
   endAll,
   type Json,
@@ -26,14 +28,14 @@ test.before(async () => {
 test.after(endAll);
 
 /** An agent with a key of its own; `use` calls a tool, and `refused` one that fails, with its words. */
-async function agentWith(budget: Budget) {
-  const made = await service.call('POST', '/api/keys', { name: 'agent', scope: 'train', budget });
+async function agentWith(budget: Budget, of: TestService = service) {
+  const made = await of.call('POST', '/api/keys', { name: 'agent', scope: 'train', budget });
   assert.is(made.status, 200, JSON.stringify(made.body));
   const { id, key } = made.body;
   const client = new Client({ name: 'test', version: '1.0.0' });
   const headers = { authorization: `Bearer ${key}` };
   await client.connect(
-    new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit: { headers } }),
+    new StreamableHTTPClientTransport(new URL(`${of.url}/mcp`), { requestInit: { headers } }),
   );
   const call = async (name: string, given: Json) =>
     (await client.callTool({ name, arguments: given }, { timeout: 300_000 })) as Json;
@@ -51,7 +53,7 @@ async function agentWith(budget: Budget) {
       return JSON.parse(content[0].text).detail;
     },
     used: async (): Promise<Json> =>
-      (await service.call('GET', '/api/keys')).body.keys.find((one: Json) => one.id === id).used,
+      (await of.call('GET', '/api/keys')).body.keys.find((one: Json) => one.id === id).used,
     close: () => client.close(),
   };
 }
@@ -74,6 +76,29 @@ test('a run is saved and stopped when the minutes are used up, and no other star
   assert.match(await agent.refused('resume_run', { job_id: id }), 'used up');
   await agent.close();
 });
+
+if (process.platform === 'linux') {
+  test('a run is saved and stopped when the energy is used up that its GPU takes', async () => {
+    const driver = fakeDriver('modern');
+    test.after(() => rmSync(driver, { recursive: true, force: true }));
+    const measured = await startService({
+      args: ['--allow-path', dirname(tinyModel('llama'))],
+      env: { LD_LIBRARY_PATH: driver, FAKE_GPU_COUNT: '1' },
+      limits: { budgetMs: 100 },
+    });
+    await measured.upload('support.jsonl', supportRows());
+    const agent = await agentWith({ energy_wh: 0.1 }, measured);
+    const { job_id: id } = await agent.use('start_training', { ...endless(), device: 'cpu' });
+    const run = await agent.use('wait_for_run', { job_id: id, seconds: 120 });
+    assert.is(run.state, 'stopped', JSON.stringify(run));
+    const { events } = (await measured.call('GET', `/api/jobs/${id}/events`)).body;
+    const told = events.find((frame: Json) => frame.code === 'budget').message;
+    assert.match(told, /is used up\. Energy \(Wh\): 0\.\d of 0\.1\.$/);
+    assert.ok((await agent.used()).energy_wh >= 0.1);
+    assert.match(await agent.refused('start_training', endless()), 'Energy');
+    await agent.close();
+  });
+}
 
 test('no more runs start than a budget has, also when they are deleted', async () => {
   const agent = await agentWith({ runs: 1 });

@@ -54,7 +54,7 @@ def test_the_names_are_those_of_the_specification():
     assert (standard["name"], standard["available"], standard["reason"]) == ("standard", True, None)
     for kind in ("tasks", "strategies", "providers"):
         assert all(entry["label"] and entry["description"].endswith(".") for entry in told[kind])
-    shapes = [None, None, "preference", "preference", "prompt", "unpaired-preference"]
+    shapes = [None, None, "preference", "preference", "prompt", "unpaired-preference", None]
     assert [entry["row_shape"] for entry in told["strategies"]] == shapes
     assert {shape for entry in told["tasks"] for shape in entry["row_shapes"]} <= set(ROW_SHAPES)
     assert all(entry["row_shape"] == entry["row_shapes"][0] for entry in told["tasks"])

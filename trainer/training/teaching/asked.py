@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from trainer.data.encode import IGNORED
 
 if TYPE_CHECKING:
+    import numpy as np
     from datasets import Dataset
     from numpy.typing import NDArray
     from torch import Tensor
@@ -34,12 +33,14 @@ def key_of(ids: NDArray[np.int32], learned: NDArray[np.bool_]) -> int:
     nothing predicts it."""
     learned = learned.copy()
     learned[:1] = False
-    digest = hashlib.blake2b(ids.astype(np.int32).tobytes() + learned.tobytes(), digest_size=8)
+    digest = hashlib.blake2b(ids.astype("int32").tobytes() + learned.tobytes(), digest_size=8)
     return int.from_bytes(digest.digest(), "little")
 
 
 def asked_rows(training: Dataset, held_out: Dataset | None) -> list[Asked]:
     """What a teacher is asked, each row once, the longest first: rows of a batch are then about as long."""
+    import numpy as np
+
     found: dict[int, Asked] = {}
     for is_held_out, dataset in ((False, training), (True, held_out)):
         if dataset is None:

@@ -10,13 +10,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from trainer.protocol.durable import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from trainer.training.teaching.asked import Asked
@@ -59,6 +58,8 @@ class Kept:
     """The answers to `asked`, in this order, in `folder`. Those of another question are removed."""
 
     def __init__(self, folder: Path, shape: Shape, asked: Sequence[Asked], question: object) -> None:
+        import numpy as np
+
         self.folder, self.shape, self.asked = folder, shape, asked
         keys = np.array([row.key for row in asked], dtype=np.uint64)
         self._ends = np.cumsum([0, *(row.learned for row in asked)])
@@ -94,7 +95,7 @@ class Kept:
                 # A killed run may have left a part of a row.
                 file.truncate(there * BYTES * values.shape[1])
                 file.seek(0, os.SEEK_END)
-                file.write(np.ascontiguousarray(values).data)
+                file.write(values.tobytes())
                 file.flush()
                 os.fsync(file.fileno())
         self.rows += rows
@@ -103,13 +104,17 @@ class Kept:
     def of(self, keys: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.int32] | None]:
         """The log-probabilities (tokens, columns) of the predicted tokens of the rows with these `keys`, one
         row after another, and the tokens that the first `kept` of them are of, or None if all are kept."""
+        import numpy as np
+
         places = [self._places[key] for key in keys]
         at = np.concatenate([np.arange(self._ends[place], self._ends[place + 1]) for place in places])
-        log_probabilities = self._open(LOG_PROBABILITIES, np.float32, self.shape.columns)[at]
+        log_probabilities = self._open(LOG_PROBABILITIES, "float32", self.shape.columns)[at]
         if self.shape.whole:
             return log_probabilities, None
-        return log_probabilities, self._open(TOKENS, np.int32, self.shape.kept)[at]
+        return log_probabilities, self._open(TOKENS, "int32", self.shape.kept)[at]
 
-    def _open(self, name: str, kind: type, columns: int) -> NDArray[Any]:
+    def _open(self, name: str, kind: str, columns: int) -> NDArray[Any]:
+        import numpy as np
+
         total = int(self._ends[-1])
         return np.memmap(self.folder / name, dtype=kind, mode="r", shape=(total, columns))
