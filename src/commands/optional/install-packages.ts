@@ -3,6 +3,7 @@ import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import { trackerEnvironment } from '../../trainer/processes/tracker.ts';
 
 /** Python packages that are installed on demand. */
 interface OptionalPackages {
@@ -12,8 +13,6 @@ interface OptionalPackages {
   readonly packages: readonly string[];
   /** What is good to have, but may be unreachable. */
   readonly extra?: string;
-  /** The environment of a program that uses them. */
-  env(folder: string): NodeJS.ProcessEnv;
 }
 
 /**
@@ -43,7 +42,7 @@ export function installPackages(config: Config, folder: string, wanted: Optional
   const tried =
     pip(...packages) &&
     spawnSync(config.pythonPath, ['-S', '-c', `import ${name}`], {
-      env: wanted.env(partial),
+      env: trackerEnvironment(config, partial),
       stdio: ['ignore', 'ignore', 2],
     }).status === 0;
   if (!tried) {

@@ -2,7 +2,6 @@ import { existsSync, rmSync } from 'node:fs';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { maskingFolder, maskingModel, maskingPackages } from '../../trainer/masking/mask.ts';
-import { trackerEnvironment } from '../../trainer/processes/tracker.ts';
 import { installPackages } from './install-packages.ts';
 
 const usage = 'Use "hone mask add", "hone mask list" or "hone mask remove".';
@@ -17,8 +16,7 @@ export async function runMaskCommand(config: Config): Promise<void> {
   if (rest.length > 0) throw new AppError('invalid', usage);
   if (action === 'add') {
     const wanted = { name: 'presidio_analyzer', packages: maskingPackages, extra: maskingModel };
-    const env = (packages: string) => trackerEnvironment(config, packages);
-    const findsNames = installPackages(config, folder, { ...wanted, env });
+    const findsNames = installPackages(config, folder, wanted);
     const names = findsNames
       ? 'Names of people and places are found in English texts.'
       : 'Names of people and places are not found: spaCy’s English model could not be downloaded. Repeat the command to try again.';

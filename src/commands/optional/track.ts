@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { trackerKeysFile, trackerNames, trackers } from '../../contract/training/trackers.ts';
 import { createKeptKeys } from '../../domain/access/kept-keys.ts';
 import { AppError } from '../../errors.ts';
-import { trackerEnvironment, trackerPlaces } from '../../trainer/processes/tracker.ts';
+import { trackerPlaces } from '../../trainer/processes/tracker.ts';
 import { readSecret } from '../read-secret.ts';
 import { installPackages } from './install-packages.ts';
 
@@ -29,8 +29,7 @@ export async function runTrackCommand(config: Config): Promise<void> {
     throw new AppError('invalid', usage);
   } else if (action === 'add') {
     const { packages } = trackerPlaces(config.dataDir, name);
-    const checked = { ...trackers[name], name, env: (folder: string) => trackerEnvironment(config, folder) };
-    installPackages(config, packages, checked);
+    installPackages(config, packages, { name, packages: trackers[name].packages });
     process.stderr.write(`hone: installed ${name}. Runs with "report_to": ["${name}"] are passed to it.\n`);
   } else if (action === 'key') {
     const key = await readSecret(`Key of ${trackers[name].label} (not shown): `);

@@ -61,12 +61,6 @@ export function createDocumentRows(options: DocumentRowsOptions): DocumentRows {
   const { store, documents, datasets, queueLimit } = options;
   const { rowMakings } = store;
   const teacher = createTeacher(options);
-  const _isClosed = false;
-  const _current: {
-    readonly number: number;
-    readonly stop: AbortController;
-    readonly over: Promise<void>;
-  } | null = null;
 
   function numberOf(id: string): number {
     const number = makingNumber(id);

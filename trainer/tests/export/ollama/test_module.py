@@ -63,6 +63,7 @@ def ollama(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[dict[str,
     shutil.copy(Path(__file__).parent / "main.go", home)
     subprocess.run(["go", "mod", "init", "asked"], cwd=home, check=True)
     if subprocess.run(["go", "get", f"github.com/ollama/ollama@{VERSION}"], cwd=home).returncode != 0:
+        # It comes from a proxy of Go's modules, which not every machine reaches.
         pytest.skip("Ollama's module cannot be fetched")
     subprocess.run(["go", "build", "-o", "asked", "."], cwd=home, check=True)
 
