@@ -10,6 +10,8 @@ export const maskingPackages = ['presidio-analyzer==2.2.366', 'presidio-anonymiz
 export const maskingModel =
   'https://github.com/explosion/spacy-models/releases/download/en_core_web_sm-3.8.0/en_core_web_sm-3.8.0-py3-none-any.whl';
 
+const pieceCharacters = 2 ** 23;
+
 const answer = v.object({
   texts: v.array(v.string()),
   /** How many values of each kind were masked, such as `EMAIL_ADDRESS`. */
@@ -24,13 +26,38 @@ export type MaskedTexts = v.InferOutput<typeof answer>;
  * @param packages the folder that `hone mask add` has filled.
  * @throws AppError as `askTrainer`.
  */
-export function maskTexts(
+export async function maskTexts(
   command: TrainerCommand,
   packages: string,
   texts: readonly string[],
   { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
 ): Promise<MaskedTexts> {
-  const input = JSON.stringify({ texts });
-  const asked = { what: 'masked texts', args: ['mask', packages], input, answer, folder, signal };
-  return askTrainer(command, { ...asked, secrets: null, timeoutMs: null });
+  const asked = { what: 'masked texts', args: ['mask', packages], answer, folder, signal };
+  const found: Record<string, number> = {};
+  const masked: string[] = [];
+  let names = false;
+  for (const piece of piecesOf(texts)) {
+    const input = JSON.stringify({ texts: piece });
+    const said = await askTrainer(command, { ...asked, input, secrets: null, timeoutMs: null });
+    masked.push(...said.texts);
+    for (const [kind, count] of Object.entries(said.found)) found[kind] = (found[kind] ?? 0) + count;
+    names = said.names;
+  }
+  return { texts: masked, found, names };
+}
+
+/** Texts in pieces of about so many characters: what a process prints is bounded. */
+function* piecesOf(texts: readonly string[]): Generator<string[]> {
+  let piece: string[] = [];
+  let characters = 0;
+  for (const text of texts) {
+    piece.push(text);
+    characters += text.length;
+    if (characters < pieceCharacters) continue;
+    yield piece;
+    piece = [];
+    characters = 0;
+  }
+  // Also without a text: it says whether names are found.
+  if (piece.length > 0 || texts.length === 0) yield piece;
 }
